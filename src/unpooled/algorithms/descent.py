@@ -1,0 +1,106 @@
+"""The local loop of every method that steps in the primal: FedAvg, SCAFFOLD and FedMiD."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from unpooled.algorithms.base import Algorithm, State, check_positive, check_steps
+from unpooled.algorithms.tuning import default_step
+from unpooled.algorithms.vectors import add_difference, assign, subtract
+from unpooled.arrays import Array, Arrays, Float
+from unpooled.curvature import Curvature
+from unpooled.kernel import kernel
+from unpooled.oracle import stochastic_gradient, workspace
+from unpooled.problem import BoundProblem
+from unpooled.regulariser import prox, subgradient
+
+
+class Descent(NamedTuple):
+    """E local steps from the server's point,
+
+        w ← w − η(∇f(w; ξ) + ∂h(w) + c − c_k)     or, where ``proximal``,    w ← prox_{ηh}(w − η∇f(w; ξ)),
+
+    where ``controlled`` says whether there are control variates c (server) and c_k (client).
+    """
+
+    step: float
+    local_steps: int
+    proximal: bool
+    controlled: bool
+
+    @kernel
+    def local_loop(
+        self, oracle: Any, regulariser: Any, client: int, down: Array, memory: Array, up: Array
+    ) -> None:
+        """``down`` has w and perhaps c, ``memory`` perhaps c_k; ``up`` gets the increments of w and c_k."""
+        u = down[0].copy()  # the iterate in full precision; w is its rounding to the precision of the data
+        w = u.astype(oracle.rows.y.dtype)
+        G, extra, v = np.empty_like(w), np.zeros(w.size), np.empty(w.size)
+        work = workspace(oracle, client, w)
+        for j in range(self.local_steps):
+            stochastic_gradient(oracle, client, j, w, work, G)
+            if not self.proximal:
+                subgradient(regulariser, u, extra)
+            if self.controlled:
+                add_difference(extra, down[1], memory[0])
+            move(u, self.step, G, extra, v)
+            if self.proximal:
+                prox(regulariser, v, self.step, v, np.inf, u)
+            else:
+                assign(u, v)
+            assign(w, u)
+        subtract(up[0], u, down[0])
+        if self.controlled:
+            refresh(memory[0], down[1], up[0], 1.0 / (self.step * self.local_steps), up[1])
+
+
+class DescentAlgorithm(Algorithm):
+    """What FedAvg, SCAFFOLD and FedMiD share: the clients' step η and the server's η_s."""
+
+    step: float | None
+    server_step: float
+
+    def __post_init__(self) -> None:
+        check_steps(self.local_steps)
+        check_positive(step=self.step, server_step=self.server_step)
+
+    def resolve(self, curvature: Curvature, rounds: int | None) -> tuple[Self, list[str]]:
+        """Choose the step where it is open."""
+        step, said = default_step(self.step, curvature)
+        return dataclasses.replace(self, step=step), said  # type: ignore[type-var]
+
+    @property
+    def _step(self) -> float:
+        if self.step is None:
+            raise ValueError(f"{self} has no step; simulate chooses it, or call resolve")
+        return self.step
+
+    def init(self, problem: BoundProblem, w0: Float) -> State:
+        """The start."""
+        return State(0, {"w": w0})
+
+    def broadcast(self, problem: BoundProblem, state: State) -> Arrays:
+        """The server's vectors as they are."""
+        return state.arrays
+
+    def estimate(self, problem: BoundProblem, state: State) -> Float:
+        """The server's point."""
+        return state.arrays["w"]
+
+
+@kernel
+def move(u: Array, step: float, G: Array, extra: Array, v: Array) -> None:
+    """v ← u − η(G + extra)."""
+    for q in range(u.size):
+        v[q] = u[q] - step * (G[q] + extra[q])
+
+
+@kernel
+def refresh(c_k: Array, c: Array, moved: Array, scale: float, increment: Array) -> None:
+    """c_k ← c_k − c + (w − w_k)/(ηE), with w_k − w in ``moved``; its change to ``increment``."""
+    for q in range(c_k.size):
+        increment[q] = -c[q] - scale * moved[q]
+        c_k[q] += increment[q]

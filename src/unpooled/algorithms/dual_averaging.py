@@ -1,0 +1,105 @@
+"""The local loop of every dual-averaging method: FedDA, Fast-FedDA, C-FedDA and MC-FedDA."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from unpooled.algorithms.base import Algorithm, State, check_positive, check_steps
+from unpooled.algorithms.schedule import check_schedule
+from unpooled.algorithms.tuning import DualNumbers
+from unpooled.algorithms.vectors import divide, subtract
+from unpooled.arrays import Array, Float
+from unpooled.kernel import kernel
+from unpooled.oracle import stochastic_gradient, workspace
+from unpooled.problem import BoundProblem
+from unpooled.regulariser import prox
+
+
+class DualAveraging(NamedTuple):
+    """E local steps on the dual vector h, which carries every gradient seen and the start −γw_0:
+
+        h ← h + α_j (∇f(w; ξ_j) − (μ/2) w)
+        w ← argmin ⟨w, h⟩ + (c_j/2)‖w‖² + A_j h(w)    over R(w − center) ≤ radius
+
+    Arrays over the round's steps j: ``alpha`` the weight of the gradient, ``A`` the weight of the
+    penalty after the step, ``c`` that of the quadratic. ``mu`` is zero where the strong-convexity term is
+    kept at the server.
+    """
+
+    alpha: Array
+    A: Array
+    c: Array
+    mu: float
+    radius: float
+
+    @kernel
+    def local_loop(
+        self, oracle: Any, regulariser: Any, client: int, down: Array, memory: Array, up: Array
+    ) -> None:
+        """``down`` has h, w and, with a finite radius, the center; ``up`` gets h's increment."""
+        h, v = down[0].copy(), np.empty(down.shape[1])
+        w = down[1].astype(oracle.rows.y.dtype)
+        center = down[down.shape[0] - 1].astype(np.float64)
+        G = np.empty_like(w)
+        work = workspace(oracle, client, w)
+        for j in range(self.alpha.size):
+            stochastic_gradient(oracle, client, j, w, work, G)
+            ascend(h, self.alpha[j], G, 0.5 * self.mu, w)
+            if j + 1 < self.alpha.size:
+                divide(v, h, -self.c[j])
+                prox(regulariser, v, self.A[j] / self.c[j], center, self.radius, w)
+        subtract(up[0], h, down[0])
+
+
+class DualAlgorithm(Algorithm):
+    """What Fast-FedDA, C-FedDA and MC-FedDA share: the numbers μ, γ̃ and a, and what they return."""
+
+    mu: float | None
+    gamma: float | None
+    a: float | None
+    schedule: str
+    output: str
+
+    uploads: ClassVar[tuple[str, ...]] = ("dual_increment",)
+
+    def __post_init__(self) -> None:
+        check_steps(self.local_steps)
+        check_positive(gamma=self.gamma)
+        if self.mu is not None and not 0 <= self.mu < math.inf:
+            raise ValueError(f"mu must be a number ≥ 0, got {self.mu!r}")
+        check_schedule(self.schedule, self.a, self.output)
+
+    @property
+    def numbers(self) -> DualNumbers:
+        """μ, γ̃ and a, all known."""
+        if self.mu is None or self.gamma is None or self.a is None:
+            raise ValueError(f"{self} has open hyper-parameters; simulate chooses them, or call resolve")
+        return DualNumbers(self.mu, self.gamma, self.a)
+
+    def averaged(self, arrays: dict[str, Array], old: State, share: float) -> dict[str, Array]:
+        """``arrays`` with the running average moved towards the new iterate by its share of the weights."""
+        if self.output == "average":
+            before = old.arrays["average"]
+            arrays["average"] = before + share * (arrays["w"] - before)
+        return arrays
+
+    def estimate(self, problem: BoundProblem, state: State) -> Float:
+        """The last server iterate, or the α-weighted average of all."""
+        return state.arrays["average" if self.output == "average" else "w"]
+
+
+def dual_prox(
+    problem: BoundProblem, h: Array, A: float, c: float, center: Array | None = None, radius: float = np.inf
+) -> Array:
+    """argmin ⟨w, h⟩ + (c/2)‖w‖² + A·h(w) over R(w − center) ≤ radius, at the server."""
+    return problem.prox(h / -c, A / c, center, radius)
+
+
+@kernel
+def ascend(h: Array, alpha: float, G: Array, half_mu: float, w: Array) -> None:
+    """h ← h + α(G − (μ/2)w)."""
+    for q in range(h.size):
+        h[q] += alpha * (G[q] - half_mu * w[q])

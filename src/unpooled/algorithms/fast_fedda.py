@@ -1,0 +1,98 @@
+"""Fast-FedDA, Algorithm 1 of Bao, Crawshaw, Luo, Liu (ICML 2022)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from unpooled.algorithms.base import State
+from unpooled.algorithms.dual_averaging import DualAlgorithm, DualAveraging, dual_prox
+from unpooled.algorithms.schedule import alpha, total
+from unpooled.algorithms.tuning import dual_numbers
+from unpooled.arrays import Array, Arrays, Float
+from unpooled.curvature import Curvature
+from unpooled.problem import BoundProblem
+
+
+@dataclass(frozen=True)
+class FastFedDA(DualAlgorithm):
+    """Fast Federated Dual Averaging, for strongly convex losses.
+
+    With local steps t = rE … (r+1)E − 1 in round r, every client runs
+
+        g_t = g_{t−1} + α_t ∇f(w_t; ξ_t)
+        w_{t+1} = argmin ⟨w, g_t − μw̃_t/2 − γ̃w_0⟩ + (μA_t/2 + γ̃)‖w‖²/2 + A_t h(w),   w̃_t = Σ_{i≤t} α_i w_i
+
+    and the server averages. Only h_t = g_t − μw̃_t/2 − γ̃w_0 enters the argmin, and it obeys
+    h_t = h_{t−1} + α_t(∇f − μw_t/2): one vector each way, where the paper's box sends two.
+
+    Parameters
+    ----------
+    mu : strong convexity of the smooth part; None measures it.
+    gamma : γ̃, the inverse of the first step; None takes ¾ of the largest expected smoothness.
+    local_steps : E.
+    schedule : "polynomial" α_t = (1 + t/a)², "uniform" α_t = 1 (the paper's experiments),
+        "theory" (the paper's theorem: a = 4L/μ, γ̃ = 2μa).
+    a : of the polynomial schedule; None takes 4γ̃/μ.
+    output : "last" server iterate, or the α-weighted "average" of the server iterates.
+    """
+
+    mu: float | None = None
+    gamma: float | None = None
+    local_steps: int = 10
+    schedule: str = "polynomial"
+    a: float | None = None
+    output: str = "last"
+
+    def resolve(self, curvature: Curvature, rounds: int | None) -> tuple[Self, list[str]]:
+        """Choose mu, gamma and a where they are open."""
+        horizon = (rounds or 1) * self.local_steps
+        numbers, said = dual_numbers(self.mu, self.gamma, self.a, self.schedule, curvature, horizon, 1)
+        return dataclasses.replace(self, **numbers._asdict()), said
+
+    def _weights(self, t: Array | float) -> tuple[Array, Array]:
+        """A_t and c_t = μA_t/2 + γ̃ after step t."""
+        mu, gamma, a = self.numbers
+        A = total(t, a)
+        return A, 0.5 * mu * A + gamma
+
+    def _point(self, problem: BoundProblem, h: Float, round: int) -> Float:
+        """The server's iterate w_{rE} = prox_{rE−1}(h)."""
+        A, c = self._weights(round * self.local_steps - 1)
+        return dual_prox(problem, h, float(A), float(c))
+
+    def init(self, problem: BoundProblem, w0: Float) -> State:
+        """h_{−1} = −γ̃w_0."""
+        h = -self.numbers.gamma * w0
+        arrays = {"h": h, "w": self._point(problem, h, 0)}
+        if self.output == "average":
+            arrays["average"] = w0
+        return State(0, arrays)
+
+    def broadcast(self, problem: BoundProblem, state: State) -> Arrays:
+        """One vector down."""
+        return {"h": state.arrays["h"]}
+
+    def unpack(self, problem: BoundProblem, down: Arrays, round: int) -> Arrays:
+        """The round's first point, from h alone."""
+        return {"h": down["h"], "w": self._point(problem, down["h"], round)}
+
+    def plan(self, problem: BoundProblem, round: int) -> DualAveraging:
+        """The weights of this round's steps."""
+        t = round * self.local_steps + np.arange(self.local_steps)
+        A, c = self._weights(t)
+        return DualAveraging(alpha(t, self.numbers.a), A, c, float(self.numbers.mu), math.inf)
+
+    def server_update(
+        self, problem: BoundProblem, state: State, mean: Arrays, participation: float
+    ) -> State:
+        """h += mean increment; the new iterate; its share of the average."""
+        r, E = state.round + 1, self.local_steps
+        h = state.arrays["h"] + mean["dual_increment"]
+        arrays = {"h": h, "w": self._point(problem, h, r)}
+        share = 1.0 - self._weights((r - 1) * E - 1)[0] / self._weights(r * E - 1)[0]
+        return State(r, self.averaged(arrays, state, float(share)))

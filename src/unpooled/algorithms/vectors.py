@@ -1,0 +1,34 @@
+"""The vector operations of the local loops, as loops that compile to one pass each."""
+
+from __future__ import annotations
+
+from unpooled.arrays import Array
+from unpooled.kernel import kernel
+
+
+@kernel
+def assign(out: Array, x: Array) -> None:
+    """out ← x, in out's precision."""
+    for q in range(out.size):
+        out[q] = x[q]
+
+
+@kernel
+def subtract(out: Array, x: Array, y: Array) -> None:
+    """out ← x − y."""
+    for q in range(out.size):
+        out[q] = x[q] - y[q]
+
+
+@kernel
+def divide(out: Array, x: Array, c: float) -> None:
+    """out ← x / c."""
+    for q in range(out.size):
+        out[q] = x[q] / c
+
+
+@kernel
+def add_difference(out: Array, x: Array, y: Array) -> None:
+    """out ← out + x − y."""
+    for q in range(out.size):
+        out[q] += x[q] - y[q]

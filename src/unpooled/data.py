@@ -1,0 +1,405 @@
+"""Federated data in one piece of memory: the rows of all clients, sorted by client, with offsets.
+
+Client k of K owns rows ``offsets[k]:offsets[k + 1]``, so a client is a view and a compiled loop over
+clients needs no list of arrays. The objective is Σ_k π_k L_k(w) with L_k(w) = (1/n_k) Σ_i s_i ℓ(w; x_i, y_i).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from scipy import sparse
+
+from unpooled import validation
+from unpooled.validation import ClientId, Names, Rows
+
+Weights = str | ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class Client:
+    """One client's rows: views of X (n_k, …), y (n_k,) and sample_weight (n_k,), or None for equal ones."""
+
+    id: ClientId
+    X: Any
+    y: NDArray[Any]
+    sample_weight: NDArray[np.float64] | None
+
+    @property
+    def n_rows(self) -> int:
+        """n_k."""
+        return len(self.y)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FederatedData:
+    """N rows of K clients. Made by `from_arrays`, `from_clients` or `from_frame`, which check them.
+
+    X (N, p) or (N, p1, p2), C-contiguous, or a CSR array (N, p); float32 or float64, and y (N,) with it.
+    ``sample_weight`` (N,) has mean one inside each client; ``weights`` (K,) are the π_k and sum to one;
+    ``totals`` (K,) are the sums of the sample weights as they were given (n_k without any).
+    ``truth`` holds the coefficients that generated synthetic data.
+
+    Arrays that already have this form are shared with the caller, not copied.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    offsets: NDArray[np.int64]
+    ids: tuple[ClientId, ...]
+    sample_weight: NDArray[np.float64] | None
+    weights: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    truth: NDArray[Any] | None = None
+    feature_names: Names = None
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        y: Any,
+        clients: Any,
+        sample_weight: Any = None,
+        weights: Weights = "samples",
+        truth: ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> FederatedData:
+        """Rows in any order, with one client id (integer or string) per row.
+
+        ``weights``: "samples" (π_k ∝ the sum of the client's sample weights, n_k without any), "uniform",
+        or K positive numbers in the order of the sorted ids.
+        """
+        X, names = validation.as_features(X, "X", None if feature_names is None else tuple(feature_names))
+        rows = validation.sort_rows(clients)
+        if len(rows) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows but clients has {len(rows)}")
+        y = validation.as_numbers(y, "y", rows)
+        s = None if sample_weight is None else validation.as_numbers(sample_weight, "sample_weight", rows)
+        return cls._checked(rows, validation.gather(X, rows.order), y, s, weights, truth, names)
+
+    @classmethod
+    def from_clients(
+        cls,
+        clients: Mapping[Any, tuple[Any, ...]] | Iterable[tuple[Any, ...]],
+        ids: Iterable[Any] | None = None,
+        weights: Weights = "samples",
+        truth: ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> FederatedData:
+        """One ``(X, y)`` or ``(X, y, sample_weight)`` per client, as a list or as a mapping from its id.
+
+        K numbers given as ``weights`` follow the order of ``clients``.
+        """
+        if isinstance(clients, Mapping):
+            if ids is not None:
+                raise ValueError("ids are the keys of the mapping of clients: do not give them again")
+            ids, clients = clients.keys(), clients.values()
+        given = list(clients)
+        labels = list(range(len(given)) if ids is None else ids)
+        if not given:
+            raise ValueError("the data has no clients")
+        if len(labels) != len(given):
+            raise ValueError(f"{len(labels)} ids for {len(given)} clients")
+        known = validation.sorted_ids(labels, "client")
+        if len(known) < len(given):
+            raise ValueError(f"client id {next(x for x in labels if labels.count(x) > 1)!r} is given twice")
+        order = sorted(range(len(given)), key=labels.__getitem__)
+        if not isinstance(weights, str) and np.shape(weights) == (len(given),):
+            weights = np.asarray(weights)[order]
+
+        names = None if feature_names is None else tuple(feature_names)
+        parts: list[Client] = []
+        for name, k in zip(known, order, strict=True):
+            part, names = _read_client(name, given[k], names)
+            parts.append(part)
+            _check_alike(parts[0], part)
+        offsets = np.cumsum([0] + [part.n_rows for part in parts], dtype=np.int64)
+        X = _stack([part.X for part in parts], offsets)
+        y = np.concatenate([part.y for part in parts])
+        weighted = [part.sample_weight for part in parts if part.sample_weight is not None]
+        s = np.concatenate(weighted) if weighted else None
+        return cls._checked(Rows(known, offsets, within_client=True), X, y, s, weights, truth, names)
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: Any,
+        target: Any,
+        client: Any,
+        features: Sequence[Any] | None = None,
+        sample_weight: Any = None,
+        weights: Weights = "samples",
+    ) -> FederatedData:
+        """Columns of a pandas or polars frame; ``features`` are all columns not named otherwise.
+
+        ``target``, ``client`` and ``sample_weight`` name columns.
+        """
+        available = list(df.columns)
+        special = [target, client] + ([] if sample_weight is None else [sample_weight])
+        for name in special:
+            if name not in available:
+                raise ValueError(f"the frame has no column {name!r}; it has {validation.listing(available)}")
+        features = [name for name in available if name not in special] if features is None else list(features)
+        for name in features:
+            if name not in available:
+                raise ValueError(f"the frame has no feature {name!r}{validation.closest(name, available)}")
+            if name == target:
+                raise ValueError(f"the target {target!r} is also among the features")
+            if features.count(name) > 1 or available.count(name) > 1:
+                raise ValueError(f"the feature {name!r} occurs twice")
+        if not features:
+            raise ValueError(f"the frame has no features besides {validation.listing(special)}")
+        values = {name: df[name].to_numpy() for name in features}
+        dtypes = {name: validation.float_dtype(column.dtype) for name, column in values.items()}
+        refused = [f"{name!r} ({values[name].dtype})" for name in features if dtypes[name] is None]
+        if refused:
+            raise TypeError(f"features must be numeric; encode or leave out {', '.join(refused)}")
+
+        rows = validation.sort_rows(df[client].to_numpy())
+        X = np.empty((len(rows), len(features)), np.result_type(*dtypes.values()))
+        for j, name in enumerate(features):
+            X[:, j] = values.pop(name)[... if rows.order is None else rows.order]
+        y = validation.as_numbers(df[target].to_numpy(), "y", rows)
+        s = None
+        if sample_weight is not None:
+            s = validation.as_numbers(df[sample_weight].to_numpy(), "sample_weight", rows)
+        return cls._checked(rows, X, y, s, weights, None, tuple(map(str, features)))
+
+    @classmethod
+    def _checked(
+        cls, rows: Rows, X: Any, y: Any, s: Any, weights: Weights, truth: ArrayLike | None, names: Names
+    ) -> FederatedData:
+        """Sorted rows of the right shapes: check every value, normalise the weights."""
+        validation.check_features(X, rows, names)
+        y = validation.check_numbers(y, X.dtype, "y", rows)
+        totals = np.diff(rows.offsets).astype(np.float64)
+        if s is not None:
+            s = validation.check_numbers(s, np.dtype(np.float64), "sample_weight", rows)
+            if (s < 0).any():
+                i = int(np.argmax(s < 0))
+                raise ValueError(f"sample_weight must not be negative: {rows.name(i)} holds {s[i]}")
+            s, totals = validation.normalise_rows(s, rows.offsets, rows.ids)
+        pi = validation.client_weights(weights, totals, rows.ids)
+        if truth is not None:
+            truth = np.asarray(truth)
+            if truth.shape[: X.ndim - 1] != X.shape[1:]:
+                raise ValueError(f"truth has shape {truth.shape}, but a row of X has shape {X.shape[1:]}")
+        return cls(X, y, rows.offsets, rows.ids, s, pi, totals, truth, names)
+
+    @property
+    def n_clients(self) -> int:
+        """K."""
+        return len(self.ids)
+
+    @property
+    def n_rows(self) -> int:
+        """N = Σ n_k."""
+        return int(self.offsets[-1])
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """(p,), or (p1, p2) for trace regression."""
+        return tuple(self.X.shape[1:])
+
+    @property
+    def n_features(self) -> int:
+        """p, or p1·p2."""
+        return math.prod(self.row_shape)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """n_k, shape (K,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is a CSR array."""
+        return validation.is_sparse(self.X)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        return self.y.dtype
+
+    @property
+    def row_weights(self) -> NDArray[np.float64]:
+        """π_k s_i / n_k, shape (N,): each row's share of the objective; sums to one."""
+        share = np.repeat(self.weights / self.sizes, self.sizes)
+        return share if self.sample_weight is None else share * self.sample_weight
+
+    def __len__(self) -> int:
+        return self.n_clients
+
+    def __iter__(self) -> Iterator[Client]:
+        return map(self._client, range(self.n_clients))
+
+    def __repr__(self) -> str:
+        shape, sizes = "×".join(map(str, self.row_shape)), self.sizes
+        return (
+            f"FederatedData({self.n_clients} clients, {self.n_rows} rows × {shape} features, "
+            f"{self.dtype}{' CSR' if self.is_sparse else ''}, n_k {sizes.min()}–{sizes.max()})"
+        )
+
+    @functools.cached_property
+    def _positions(self) -> dict[ClientId, int]:
+        return {name: k for k, name in enumerate(self.ids)}
+
+    def index(self, id: ClientId) -> int:
+        """The position k of a client."""
+        try:
+            return self._positions[id]
+        except (KeyError, TypeError):
+            hint = validation.closest(id, self.ids)
+            raise ValueError(f"there is no client {id!r} among the {self.n_clients}{hint}") from None
+
+    def client(self, id: ClientId) -> Client:
+        """One client's rows, without a copy."""
+        return self._client(self.index(id))
+
+    def _client(self, k: int) -> Client:
+        rows = slice(int(self.offsets[k]), int(self.offsets[k + 1]))
+        s = None if self.sample_weight is None else self.sample_weight[rows]
+        return Client(self.ids[k], _row_slice(self.X, rows), self.y[rows], s)
+
+    def subset(self, ids: Iterable[ClientId]) -> FederatedData:
+        """These clients only, in sorted order, with their π_k in proportion; views if they are neighbours."""
+        chosen = sorted({self.index(name) for name in ids})
+        if not chosen:
+            raise ValueError("a subset needs at least one client")
+        starts, stops = self.offsets[chosen], self.offsets[1:][chosen]
+        if chosen[-1] - chosen[0] + 1 == len(chosen):
+            return self._select(slice(int(starts[0]), int(stops[-1])), chosen, stops - starts)
+        rows = np.concatenate([np.arange(a, b) for a, b in zip(starts, stops, strict=True)])
+        return self._select(rows, chosen, stops - starts)
+
+    def _select(
+        self, rows: slice | NDArray[np.int64], chosen: Sequence[int], sizes: NDArray[Any]
+    ) -> FederatedData:
+        """Some rows, ``sizes[j]`` of them from client ``chosen[j]``; its total shrinks with its rows."""
+        ids = tuple(self.ids[k] for k in chosen)
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        kept, s = sizes.astype(np.float64), None
+        if self.sample_weight is not None:
+            s, kept = validation.normalise_rows(self.sample_weight[rows], offsets, ids)
+        k = np.asarray(chosen)
+        totals = self.totals[k] * (kept / self.sizes[k])
+        # π_k that count samples go on counting them; π_k chosen otherwise stay in proportion
+        counting = np.allclose(self.weights, self.totals / self.totals.sum(), rtol=1e-12, atol=0)
+        pi = validation.client_weights(totals if counting else self.weights[k], totals, ids)
+        X = _row_slice(self.X, rows) if isinstance(rows, slice) else self.X[rows]
+        return replace(
+            self, X=X, y=self.y[rows], offsets=offsets, ids=ids, sample_weight=s, weights=pi, totals=totals
+        )
+
+    def astype(self, dtype: DTypeLike) -> FederatedData:
+        """X and y in float32 or float64."""
+        dtype = np.dtype(dtype)
+        if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+            raise TypeError(f"dtype must be float32 or float64, got {dtype}")
+        if dtype == self.dtype:
+            return self
+        rows = Rows(self.ids, self.offsets, within_client=True)
+        with np.errstate(over="ignore"):
+            X = self.X.astype(dtype)
+        validation.check_features(X, rows, self.feature_names)
+        return replace(self, X=X, y=validation.check_numbers(self.y, dtype, "y", rows))
+
+    def with_weights(self, weights: Weights) -> FederatedData:
+        """The same rows with other π_k: "samples", "uniform", or K positive numbers in the order of ids."""
+        return replace(self, weights=validation.client_weights(weights, self.totals, self.ids))
+
+    def split(self, test_fraction: float, seed: int) -> tuple[FederatedData, FederatedData]:
+        """Split each client's rows at random into (train, test).
+
+        A client of n_k ≥ 2 rows gives round(test_fraction · n_k) of them to the test, at least one and at
+        most n_k − 1; a client of one row is left out of the test. A client's split depends on the seed and
+        its id, not on the other clients.
+        """
+        if not 0 < test_fraction < 1:
+            raise ValueError(f"test_fraction must lie between 0 and 1, got {test_fraction}")
+        sizes = self.sizes
+        n_test = np.minimum(sizes - 1, np.maximum(1, np.rint(test_fraction * sizes).astype(np.int64)))
+        if not n_test.any():
+            raise ValueError("no client has two rows: there is nothing to split")
+        in_test = np.zeros(self.n_rows, dtype=bool)
+        for name, start, n, m in zip(self.ids, self.offsets[:-1], sizes, n_test, strict=True):
+            key = int.from_bytes(hashlib.blake2b(repr(name).encode(), digest_size=8).digest())
+            in_test[start + np.random.default_rng([seed, key]).permutation(n)[:m]] = True
+        tested = np.flatnonzero(n_test)
+        train = self._select(np.flatnonzero(~in_test), range(self.n_clients), sizes - n_test)
+        return train, self._select(np.flatnonzero(in_test), tested.tolist(), n_test[tested])
+
+    def fingerprint(self) -> str:
+        """A short digest of ids, shapes, weights and every value: a resumed run must see the same one."""
+        return self._digest
+
+    @functools.cached_property
+    def _digest(self) -> str:
+        arrays = [self.X.data, self.X.indices, self.X.indptr] if self.is_sparse else [self.X]
+        arrays += [self.y, self.offsets, self.weights]
+        arrays += [] if self.sample_weight is None else [self.sample_weight]
+        header = (self.ids, self.X.shape, [(a.shape, a.dtype.str) for a in arrays])
+        digest = hashlib.blake2b(repr(header).encode(), digest_size=8)
+        for array in arrays:
+            digest.update(array)  # reads the array's own memory
+        return digest.hexdigest()
+
+
+def _row_slice(X: Any, rows: slice) -> Any:
+    """X[rows] without a copy, also for CSR, whose own slicing makes one."""
+    if not validation.is_sparse(X):
+        return X[rows]
+    pointers = X.indptr[rows.start : rows.stop + 1]
+    entries = slice(int(pointers[0]), int(pointers[-1]))
+    shape = (rows.stop - rows.start, X.shape[1])
+    return sparse.csr_array(
+        (X.data[entries], X.indices[entries], pointers - pointers[0]), shape=shape, copy=False
+    )
+
+
+def _read_client(name: ClientId, part: Any, names: Names) -> tuple[Client, Names]:
+    """One client as the caller gave it, its columns checked but not yet cast."""
+    if not isinstance(part, tuple | list) or len(part) not in (2, 3):
+        raise TypeError(f"client {name!r} must be (X, y) or (X, y, sample_weight), got {type(part).__name__}")
+    X, names = validation.as_features(part[0], f"X of client {name!r}", names)
+    if X.shape[0] == 0:
+        raise ValueError(f"client {name!r} has no rows")
+    rows = Rows((name,), np.array([0, X.shape[0]]), within_client=True)
+    y = validation.as_numbers(part[1], "y", rows)
+    weighted = len(part) == 3 and part[2] is not None
+    return Client(
+        name, X, y, validation.as_numbers(part[2], "sample_weight", rows) if weighted else None
+    ), names
+
+
+def _check_alike(first: Client, other: Client) -> None:
+    """Two clients must agree in the shape and storage of a row and in having sample weights."""
+    pair = f"client {first.id!r} has {{}} but client {other.id!r} has {{}}"
+    if validation.is_sparse(first.X) != validation.is_sparse(other.X):
+        kinds = ["a sparse X" if validation.is_sparse(c.X) else "a dense X" for c in (first, other)]
+        raise TypeError(pair.format(*kinds))
+    if first.X.shape[1:] != other.X.shape[1:]:
+        counts = [f"{'×'.join(map(str, c.X.shape[1:]))} columns" for c in (first, other)]
+        raise ValueError(pair.format(*counts))
+    if (first.sample_weight is None) != (other.sample_weight is None):
+        raise ValueError(
+            pair.format(*["no sample weights" if c.sample_weight is None else "some" for c in (first, other)])
+        )
+
+
+def _stack(parts: list[Any], offsets: NDArray[np.int64]) -> Any:
+    """The clients' X in one array, each copied once."""
+    dtype = np.result_type(*(validation.float_dtype(X.dtype) for X in parts))
+    if validation.is_sparse(parts[0]):
+        return sparse.vstack(parts, format="csr", dtype=dtype)
+    out = np.empty((offsets[-1], *parts[0].shape[1:]), dtype)
+    for X, start, stop in zip(parts, offsets[:-1], offsets[1:], strict=True):
+        out[start:stop] = X
+    return out

@@ -1,0 +1,99 @@
+"""One round of a cohort in compiled code: the clients in parallel, each one's whole local loop in one go."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numba
+from numba import prange
+
+from unpooled.algorithms.base import local_loop
+from unpooled.arrays import Array
+from unpooled.kernel import compiled, kernel
+from unpooled.oracle import Oracle
+from unpooled.regulariser import Regulariser
+
+HUGE = 1e100  # an upload beyond this is on its way to infinity
+
+
+def run_cohort(
+    plan: Any,
+    loss: Any,
+    rows: Any,
+    draws: Any,
+    penalty: Any,
+    domain: Any,
+    cohort: Array,
+    down: Array,
+    memory: Array,
+    up: Array,
+    sound: Array,
+) -> None:
+    """Fill ``up[s]`` with the upload of client ``cohort[s]``; ``sound[s]`` says whether it is finite.
+
+    The oracle and the regulariser come in pieces, because numba hands a parallel loop only records
+    without records inside.
+    """
+    for s in prange(cohort.size):
+        sound[s] = update(plan, loss, rows, draws, penalty, domain, cohort[s], down, memory, up[s])
+
+
+@kernel
+def update(
+    plan: Any,
+    loss: Any,
+    rows: Any,
+    draws: Any,
+    penalty: Any,
+    domain: Any,
+    client: int,
+    down: Array,
+    memory: Array,
+    up: Array,
+) -> bool:
+    """One client's round."""
+    oracle = Oracle(loss, rows, draws)
+    regulariser = Regulariser(penalty, domain)
+    local_loop(plan, oracle, regulariser, client, down, memory[client], up)
+    return all_sound(up)
+
+
+@kernel
+def all_sound(up: Array) -> bool:
+    """Whether every number is finite and not absurdly large (NaN fails the comparison)."""
+    for i in range(up.shape[0]):
+        for q in range(up.shape[1]):
+            if not abs(up[i, q]) < HUGE:
+                return False
+    return True
+
+
+@kernel
+def add_weighted(mean: Array, weights: Array, up: Array) -> None:
+    """mean ← mean + Σ_s weights[s] up[s], client after client, so that no thread count changes a bit."""
+    for s in range(weights.size):
+        for i in range(mean.shape[0]):
+            for q in range(mean.shape[1]):
+                mean[i, q] += weights[s] * up[s, i, q]
+
+
+@functools.cache
+def compiled_cohort(*records: type) -> Any:
+    """``run_cohort`` for these types of records, cached on disk."""
+    return compiled(run_cohort, records, parallel=True)
+
+
+
+@contextlib.contextmanager
+def threads(count: int | None) -> Iterator[None]:
+    """Compiled loops inside run on so many threads, at most the cores there are (None: on all)."""
+    before = numba.get_num_threads()
+    try:
+        if count is not None:
+            numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+        yield
+    finally:
+        numba.set_num_threads(before)

@@ -1,0 +1,119 @@
+"""The local engine: all clients in this process, compiled, in parallel over the cohort."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unpooled.algorithms.base import Algorithm
+from unpooled.arrays import Array, Arrays
+from unpooled.oracle import Draws, Oracle, PlainOracle
+from unpooled.plain import PlainLoss, PlainRows
+from unpooled.problem import BoundProblem
+from unpooled.rows import rows_of
+
+if TYPE_CHECKING:
+    from unpooled.data import FederatedData
+
+UPLOAD_BYTES = 2**26  # uploads held at a time; larger cohorts go through in parts, with the same bits
+
+
+class Diverged(ArithmeticError):
+    """A client's upload is not finite."""
+
+    def __init__(self, client: int):
+        super().__init__(client)
+        self.client = client
+
+
+@dataclass(frozen=True)
+class Local:
+    """Run in this process on ``threads`` threads (None: all cores). Results do not depend on it."""
+
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads must be at least 1, got {self.threads!r}")
+
+    def open(
+        self,
+        algorithm: Algorithm,
+        problem: BoundProblem,
+        data: FederatedData,
+        seed: int,
+        batch_size: int | None,
+        dtype: np.dtype[Any],
+        memory: Array | None = None,
+    ) -> LocalClients:
+        """The clients of a run, ready for its rounds."""
+        return LocalClients(self, algorithm, problem, data, seed, batch_size, dtype, memory)
+
+
+class LocalClients:
+    """All clients of a run: their rows, and what they remember from round to round."""
+
+    def __init__(
+        self,
+        engine: Local,
+        algorithm: Algorithm,
+        problem: BoundProblem,
+        data: FederatedData,
+        seed: int,
+        batch_size: int | None,
+        dtype: np.dtype[Any],
+        memory: Array | None,
+    ):
+        self.threads = engine.threads
+        self.algorithm = algorithm
+        self.layout = problem.layout
+        self.dtype = dtype
+        self.draws = Draws(data.offsets, self.layout.n_outputs, np.uint64(seed), 0, batch_size or 0)
+        self.rows: Any = rows_of(data)
+        if isinstance(problem.loss, PlainLoss):
+            self.rows = PlainRows(data.X, data.y, self.rows.weight, self.layout)
+        kept = len(algorithm.memory)
+        shape = (data.n_clients, kept, self.layout.size if kept else 0)
+        self.memory = np.zeros(shape, dtype) if memory is None else np.array(memory, dtype)
+        if self.memory.shape != shape:
+            raise ValueError(f"the clients' memory has shape {self.memory.shape}, expected {shape}")
+
+    def round(
+        self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weights: Array
+    ) -> Arrays:
+        """The weighted mean of the cohort's uploads; raises ``Diverged`` where one is not finite."""
+        from unpooled.engines.cohort import add_weighted
+
+        point = self.algorithm.unpack(problem, down, round)
+        stacked = np.array([point[name] for name in point], dtype=self.dtype)
+        names = self.algorithm.uploads
+        mean = np.zeros((len(names), self.layout.size))
+        each = max(1, len(names) * self.layout.size * self.dtype.itemsize)
+        part = max(4 * (self.threads or 1), UPLOAD_BYTES // each)
+        up = np.empty((min(part, len(cohort)), len(names), self.layout.size), self.dtype)
+        for first in range(0, len(cohort), part):
+            chosen = cohort[first : first + part]
+            self._run(problem, round, chosen, stacked, up[: len(chosen)])
+            add_weighted(mean, weights[first : first + part], up[: len(chosen)])
+        return dict(zip(names, mean, strict=True))
+
+    def _run(self, problem: BoundProblem, round: int, cohort: Array, down: Array, up: Array) -> None:
+        """Fill ``up`` with the uploads of ``cohort``, compiled where loss and penalty are."""
+        from unpooled.engines.cohort import all_sound, compiled_cohort, threads
+
+        plan, draws = self.algorithm.plan(problem, round), self.draws._replace(round=round)
+        sound = np.empty(len(cohort), np.bool_)
+        if problem.is_compiled:
+            records = (plan, problem.loss, self.rows, draws, *problem.regulariser)
+            with threads(self.threads):
+                compiled_cohort(*map(type, records))(*records, cohort, down, self.memory, up, sound)
+        else:
+            oracle = (PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle)(problem.loss, self.rows, draws)
+            for s, client in enumerate(cohort):
+                loop = type(plan).local_loop.py_func
+                loop(plan, oracle, problem.regulariser, client, down, self.memory[client], up[s])
+                sound[s] = all_sound(up[s])
+        if not sound.all():
+            raise Diverged(int(cohort[np.argmin(sound)]))

@@ -1,0 +1,65 @@
+"""The rounds of a run: sample a cohort, let it work, average, update. Everything else stands around this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unpooled.algorithms.base import Algorithm, State
+from unpooled.arrays import Array
+from unpooled.ledger import Ledger
+from unpooled.problem import BoundProblem
+from unpooled.sampling import cohort as sample_cohort
+
+if TYPE_CHECKING:
+    from unpooled.data import FederatedData
+
+WEIGHTINGS = ("renormalised", "unbiased")
+
+
+@dataclass
+class Federation:
+    """A server with its clients. ``rounds`` is a generator: stopping early is ``break``."""
+
+    algorithm: Algorithm
+    problem: BoundProblem
+    data: FederatedData
+    clients: Any
+    cohort: int | None
+    seed: int
+    weighting: str
+    dtype: np.dtype[Any]
+    state: State
+    ledger: Ledger
+
+    def rounds(self, until: int) -> Iterator[State]:
+        """Do rounds until so many are done in all, yielding the state after each."""
+        while self.state.round < until:
+            yield self.step()
+
+    def step(self) -> State:
+        """One round."""
+        r = self.state.round
+        problem = self.algorithm.problem_at(self.problem, r)
+        chosen = sample_cohort(self.seed, r, self.data.n_clients, self.cohort)
+        weights, participation = self._weights(chosen)
+        sent = self.algorithm.broadcast(problem, self.state)
+        down = {name: vector.astype(self.dtype) for name, vector in sent.items()}
+        mean = self.clients.round(problem, r, down, chosen, weights)
+        self.state = self.algorithm.server_update(problem, self.state, mean, participation)
+        size = self.problem.layout.size
+        self.ledger = self.ledger.after_round(
+            len(chosen), len(self.algorithm.uploads) * size, len(down) * size, self.dtype.itemsize
+        )
+        return self.state
+
+    def _weights(self, chosen: Array) -> tuple[Array, float]:
+        """The cohort's weights, and the factor that turns the mean into Σ_k π_k up_k."""
+        pi = self.data.weights[chosen]
+        if self.weighting == "renormalised":
+            return pi / pi.sum(), float(pi.sum())
+        fraction = len(chosen) / self.data.n_clients
+        return pi / fraction, fraction

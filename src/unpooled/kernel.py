@@ -1,0 +1,162 @@
+"""Plain functions that are compiled when they are first called.
+
+``@kernel`` marks a function written in the subset of Python that numba compiles. Three callers see it:
+
+- Python calls it: it is compiled for the argument types and run. numba is imported then, not before.
+- Another kernel calls it: numba finds the compiled function behind it and inlines it.
+- A test calls ``f.py_func``: the source runs as it stands.
+
+A loss, a penalty or an algorithm's local loop reaches compiled code as a *record*: a NamedTuple whose
+fields are numbers and arrays and whose methods are kernels. ``prox = method("prox")`` makes a function
+that calls the method of whatever record it is given; compiled code picks it by the record's type, so
+nothing is looked up while the loop runs.
+
+Compiled code is kept on disk in a directory named after a digest of every source that went into it: an
+edited kernel, also a user's own, is never served stale.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+# Sums may be reordered and contracted into FMAs, so that loops vectorise. The flags that assume away NaN
+# and infinity are left out on purpose: the divergence guard has to see them.
+FASTMATH = frozenset({"reassoc", "contract", "arcp", "nsz"})
+OPTIONS: dict[str, Any] = {"fastmath": set(FASTMATH), "error_model": "numpy", "nogil": True}
+KEPT_DIGESTS = 24
+
+
+class Kernel:
+    """A plain function and, once it is needed, its compiled form."""
+
+    def __init__(self, py_func: Callable[..., Any]):
+        self.py_func = py_func
+        functools.update_wrapper(self, py_func)
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """The compiled function that Python calls, kept on disk."""
+        return compiled(self.py_func)
+
+    @functools.cached_property
+    def callee(self) -> Any:
+        """The compiled function that other kernels call; it is kept on disk as a part of them."""
+        return _numba().njit(**OPTIONS)(self.py_func)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.dispatcher(*args)
+
+    def __get__(self, record: Any, owner: type | None = None) -> Any:
+        return self if record is None else functools.partial(self, record)
+
+
+def kernel(py_func: Callable[..., Any]) -> Kernel:
+    """Mark a function of the numba subset as a kernel."""
+    return Kernel(py_func)
+
+
+_methods: list[tuple[Callable[..., Any], Kernel | None]] = []
+
+
+def method(name: str, default: Kernel | None = None) -> Callable[..., Any]:
+    """A function of a record and arguments that calls the record's kernel ``name``, or else ``default``."""
+
+    def call(record: Any, *args: Any) -> Any:
+        return getattr(type(record), name, default)(record, *args)
+
+    call.__name__ = call.__qualname__ = name
+    _methods.append((call, default))
+    if _numba.cache_info().currsize:
+        _teach(call, default)
+    return call
+
+
+def _teach(call: Callable[..., Any], default: Kernel | None) -> None:
+    """Let compiled code call ``call``: the record's type names the kernel."""
+    from numba.extending import overload
+
+    def resolve(record, *args):  # type: ignore[no-untyped-def]  # numba compares the two signatures
+        implementation = getattr(record.instance_class, call.__name__, default).callee
+        return lambda record, *args: implementation(record, *args)
+
+    overload(call, jit_options=OPTIONS)(resolve)
+
+
+@functools.cache
+def _numba() -> Any:
+    """Import numba and teach it kernels and methods; the one place where it is configured."""
+    import numba
+    from numba.extending import typeof_impl
+
+    @typeof_impl.register(Kernel)
+    def _typeof_kernel(value: Kernel, context: Any) -> Any:
+        return numba.typeof(value.callee)
+
+    for call, default in _methods:
+        _teach(call, default)
+    return numba
+
+
+def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), parallel: bool = False) -> Any:
+    """The numba dispatcher of ``py_func``, cached on disk under a digest of the package and ``records``."""
+    numba = _numba()
+    previous = numba.config.CACHE_DIR
+    directory = _cache_directory(_digest(records))
+    try:
+        numba.config.CACHE_DIR = str(directory) if directory else ""
+        return numba.njit(cache=directory is not None, parallel=parallel, **OPTIONS)(py_func)
+    finally:
+        numba.config.CACHE_DIR = previous
+
+
+@functools.cache
+def _package_digest() -> bytes:
+    """A digest of every source file of this package."""
+    digest = hashlib.sha256(sys.version.encode())
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _digest(records: tuple[type, ...]) -> str:
+    """A digest of the package and of the bytecode of the kernels of ``records`` (which may be a user's)."""
+    digest = hashlib.sha256(_package_digest())
+    for record in records:
+        for name, value in sorted(vars(record).items()):
+            if isinstance(value, Kernel):
+                code = value.py_func.__code__
+                digest.update(repr((record.__qualname__, name, code.co_code, code.co_consts, code.co_names)).encode())
+    return digest.hexdigest()[:20]
+
+
+@functools.cache
+def _cache_directory(digest: str) -> Path | None:
+    """Where compiled code of this digest is kept; None where nothing can be written."""
+    root = os.environ.get("UNPOOLED_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    for base in (Path(root),) if root else (Path(home) / "unpooled", Path(tempfile.gettempdir()) / "unpooled"):
+        try:
+            directory = base / "kernels" / digest
+            directory.mkdir(parents=True, exist_ok=True)
+            os.utime(directory)
+            _forget_oldest(directory.parent)
+        except OSError:
+            continue
+        if os.access(directory, os.W_OK):
+            return directory
+    return None
+
+
+def _forget_oldest(parent: Path) -> None:
+    """Keep the most recently used digests only."""
+    by_age = sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for stale in by_age[KEPT_DIGESTS:]:
+        shutil.rmtree(stale, ignore_errors=True)

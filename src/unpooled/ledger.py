@@ -1,0 +1,45 @@
+"""What crossed the network."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Rounds, and numbers and bytes each way, summed over clients. ``setup_rounds`` chose the defaults."""
+
+    rounds: int = 0
+    setup_rounds: int = 0
+    client_updates: int = 0
+    floats_up: int = 0
+    floats_down: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+
+    def after_round(self, n_clients: int, floats_up: int, floats_down: int, itemsize: int) -> Ledger:
+        """The ledger with one more round, in which each client sent and was sent so many numbers."""
+        up, down = n_clients * floats_up, n_clients * floats_down
+        return dataclasses.replace(
+            self,
+            rounds=self.rounds + 1,
+            client_updates=self.client_updates + n_clients,
+            floats_up=self.floats_up + up,
+            floats_down=self.floats_down + down,
+            bytes_up=self.bytes_up + up * itemsize,
+            bytes_down=self.bytes_down + down * itemsize,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.rounds} rounds, {megabytes(self.bytes_up)} up, {megabytes(self.bytes_down)} down"
+
+
+def megabytes(count: int) -> str:
+    """A number of bytes for people."""
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"

@@ -1,0 +1,121 @@
+"""What a penalty is, and how to add one.
+
+A penalty is h(w) = λR(w). It is a frozen dataclass whose field ``lam`` is λ, and it has two faces.
+
+*In Python* it answers for arrays of the shape of the coefficients: ``norm`` is R, ``value`` is λR, ``prox``
+and ``constrained_prox`` are the two minimisations below. A penalty of your own needs only these two::
+
+    @dataclass(frozen=True)
+    class NonNegative(Penalty):
+        lam: float = 1.0
+
+        def norm(self, w):
+            return 0.0 if (w >= 0).all() else math.inf
+
+        def prox(self, v, step):
+            return np.maximum(v, 0.0)
+
+*In compiled loops* it is the record that ``record(shape)`` returns: a NamedTuple of numbers and arrays whose
+methods are kernels working on flat float64 vectors,
+
+    prox(self, v, step, out)                                   v is scratch: it may be overwritten
+    constrained_prox(self, v, step, center, radius, ball, out)
+    subgradient(self, w, out)                                  an element of ∂h(w), the smallest
+
+which write ``out`` (float32 or float64, never the memory of ``v``) and return nothing. They do not raise:
+where a value is not finite, or where no point satisfies the constraints, they fill ``out`` with NaN. With a
+record, the methods of the Python face by these names come for free and cannot disagree with it.
+
+When R splits into blocks, ``constrained_prox`` comes for free as well: write the kernel ``at_multiplier``
+and hand the record to ``multipliers.solve``; ``l1.py`` shows all of it in one page.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unpooled.arrays import Array
+from unpooled.kernel import method
+from unpooled.penalties.inputs import finite_array, finite_number, flat, number, positive_number
+
+Order = Literal["C", "F"]
+
+prox = method("prox")
+constrained_prox = method("constrained_prox")
+subgradient = method("subgradient")
+
+
+class Penalty(ABC):
+    """h(w) = λR(w), with λ = ``lam`` ≥ 0."""
+
+    lam: float
+
+    @abstractmethod
+    def norm(self, w: ArrayLike) -> float:
+        """R(w), without λ."""
+
+    def value(self, w: ArrayLike) -> float:
+        """h(w) = λR(w)."""
+        return self.lam * self.norm(w)
+
+    def record(self, shape: tuple[int, ...], order: Order = "C") -> Any:
+        """This penalty for compiled code, on coefficients of ``shape`` flattened in ``order``."""
+        raise NotImplementedError(f"{type(self).__name__} has no record: it runs in Python only")
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether this penalty has a record, and so a compiled side."""
+        return type(self).record is not Penalty.record
+
+    def prox(self, v: ArrayLike, step: float) -> Array:
+        """argmin_w ½‖w − v‖² + step·λR(w)."""
+        v = finite_array("v", v)
+        step = finite_number("step", step, 0.0)
+        out = np.empty(v.size, dtype=v.dtype)
+        self.record(v.shape).prox(flat(v), step, out)
+        return out.reshape(v.shape)
+
+    def constrained_prox(
+        self, v: ArrayLike, step: float, center: ArrayLike, radius: float, ball: float = math.inf
+    ) -> Array:
+        """argmin_w ½‖w − v‖² + step·λR(w)  subject to  R(w − center) ≤ radius and ‖w‖₂ ≤ ball.
+
+        A ``ValueError`` says when no point satisfies both constraints.
+        """
+        v = finite_array("v", v)
+        center = finite_array("center", center, v.shape)
+        step = finite_number("step", step, 0.0)
+        radius, ball = number("radius", radius, 0.0), positive_number("ball", ball)
+        out = np.empty(v.size, dtype=v.dtype)
+        self.record(v.shape).constrained_prox(flat(v), step, flat(center), radius, ball, out)
+        if np.isnan(out).any():
+            raise ValueError(
+                f"the feasible set is empty: no w with R(w − center) ≤ radius={radius:g} has ‖w‖₂ ≤ "
+                f"ball={ball:g} (the center has norm {np.linalg.norm(center):g})"
+            )
+        return out.reshape(v.shape)
+
+    def subgradient(self, w: ArrayLike) -> Array:
+        """The element of ∂h(w) of least norm."""
+        w = finite_array("w", w)
+        out = np.empty(w.size, dtype=w.dtype)
+        self.record(w.shape).subgradient(flat(w), out)
+        return out.reshape(w.shape)
+
+    def dual_norm(self, u: ArrayLike) -> float:
+        """max ⟨u, w⟩ over R(w) ≤ 1."""
+        raise NotImplementedError(f"{type(self).__name__} does not define its dual norm")
+
+    def lambda_max(self, gradient_at_zero: ArrayLike) -> float:
+        """The smallest λ for which w = 0 minimises L(w) + λR(w): the dual norm of ∇L(0)."""
+        return self.dual_norm(gradient_at_zero)
+
+    def with_lam(self, lam: float) -> Self:
+        """The same penalty with another λ."""
+        return dataclasses.replace(self, lam=lam)  # type: ignore[type-var]  # every penalty is a dataclass

@@ -1,0 +1,84 @@
+"""The ℓ1 norm: R(w) = Σ_j |w_j|."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unpooled.arrays import Array
+from unpooled.kernel import kernel
+from unpooled.penalties.base import Order, Penalty
+from unpooled.penalties.inputs import finite_array, finite_number
+from unpooled.penalties.multipliers import solve
+
+
+class L1Record(NamedTuple):
+    """λ."""
+
+    lam: float
+
+    @kernel
+    def prox(self, v: Array, step: float, out: Array) -> None:
+        """Soft thresholding: v_j minus its projection on [−t, t], t = step·λ. A NaN stays a NaN."""
+        t = step * self.lam
+        for j in range(v.size):
+            out[j] = v[j] - max(-t, min(t, v[j]))
+
+    @kernel
+    def at_multiplier(
+        self, v: Array, step: float, center: Array, shrink: float, theta: float, out: Array
+    ) -> tuple[float, float, float]:
+        """argmin ½‖w − s v‖² + s·step·λ‖w‖₁ + θ‖w − c‖₁: a clip, coordinate by coordinate.
+
+        Signs are flipped so that c_j ≥ 0.
+        """
+        t = shrink * step * self.lam
+        distance, moving, square = 0.0, 0.0, 0.0
+        for j in range(v.size):
+            sign = -1.0 if center[j] < 0.0 else 1.0
+            b = sign * center[j]
+            x = sign * shrink * v[j]
+            w = max(x - t - theta, min(b, max(x - t + theta, min(0.0, x + t + theta))))
+            distance += abs(w - b)
+            moving += 0.0 if w == b or (w == 0.0 and t > 0.0) else 1.0
+            square += w * w
+            out[j] = sign * w
+        return distance, -moving, square
+
+    @kernel
+    def constrained_prox(
+        self, v: Array, step: float, center: Array, radius: float, ball: float, out: Array
+    ) -> None:
+        """See Penalty.constrained_prox; exact."""
+        solve(self, v, step, center, radius, ball, out)
+
+    @kernel
+    def subgradient(self, w: Array, out: Array) -> None:
+        """λ sign(w_j)."""
+        for j in range(w.size):
+            out[j] = self.lam * np.sign(w[j])
+
+
+@dataclass(frozen=True)
+class L1(Penalty):
+    """h(w) = λ Σ_j |w_j|: sparse coefficients."""
+
+    lam: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lam", finite_number("lam", self.lam, 0.0))
+
+    def norm(self, w: ArrayLike) -> float:
+        """R(w) = Σ_j |w_j|."""
+        return float(np.abs(finite_array("w", w)).sum(dtype=np.float64))
+
+    def dual_norm(self, u: ArrayLike) -> float:
+        """max_j |u_j|."""
+        return float(np.abs(finite_array("u", u)).max(initial=0.0))
+
+    def record(self, shape: tuple[int, ...], order: Order = "C") -> L1Record:
+        """See Penalty.record."""
+        return L1Record(self.lam)

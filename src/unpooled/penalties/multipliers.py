@@ -1,0 +1,122 @@
+"""The exact constrained prox of a penalty that splits into blocks, by its two Lagrange multipliers.
+
+    min ½‖w − v‖² + λR(w)   subject to   R(w − c) ≤ radius,  ‖w‖₂ ≤ ball
+
+With a multiplier for each constraint, and after division by one plus that of the ball, the solution is
+
+    w(s, θ) = argmin ½‖w − s v‖² + sλR(w) + θR(w − c),       0 < s ≤ 1,  θ ≥ 0,
+
+which splits. R(w(s, θ) − c) falls as θ rises, so θ(s) is the root of one equation; ‖w(s, θ(s))‖ grows with
+s, so s is the root of another. At s = 0 stands the point of least norm that the radius allows, which
+decides whether the feasible set is empty.
+
+A record takes part through one kernel, ``at_multiplier(v, step, center, shrink, theta, out)``: it writes
+w(s, θ) and returns R(w − c), its derivative in θ, and ‖w‖².
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from unpooled.arrays import Array
+from unpooled.kernel import kernel, method
+from unpooled.penalties.base import prox
+from unpooled.penalties.roots import guarded
+
+at_multiplier = method("at_multiplier")
+
+ROUNDING = 2.0**-51  # twice the spacing of floats at 1
+EMPTY = 1e-12  # relative excess of the least norm over the ball that still counts as touching it
+
+
+@kernel
+def norm2(x: Array) -> float:
+    """‖x‖₂, NaN or infinite if an entry is."""
+    square = 0.0
+    for j in range(x.size):
+        square += x[j] * x[j]
+    return math.sqrt(square)
+
+
+@kernel
+def within_radius(
+    record: Any, v: Array, step: float, center: Array, radius: float, shrink: float, guess: float, out: Array
+) -> tuple[float, float]:
+    """Write w(s, θ(s)); return θ(s) and ‖w‖. The search for θ starts from ``guess``, if that is positive.
+
+    Stops when Newton's step would move w by no more than rounding: |Δw| ≤ |Δθ|·√−slope, because the objective
+    is 1-strongly convex.
+    """
+    distance, slope, square = at_multiplier(record, v, step, center, shrink, 0.0, out)
+    if distance <= radius:
+        return 0.0, math.sqrt(square)
+    if radius == 0.0:
+        for j in range(v.size):
+            out[j] = center[j]
+        return 0.0, norm2(center)
+    t = shrink * step * record.lam
+    size = shrink * norm2(v) + norm2(center)
+    low, high, theta, previous = 0.0, math.inf, 0.0, math.inf
+    for _ in range(200):
+        excess = distance - radius
+        if excess > 0.0:
+            low = theta
+        else:
+            high = theta
+        reach = math.sqrt(-slope)
+        if abs(excess) <= ROUNDING * reach * (size + reach * (theta + t)):
+            break
+        newton = theta - excess / slope if slope < 0.0 else math.inf
+        if theta == 0.0 and guess > 0.0:
+            trial = guess
+        elif high == math.inf:  # no upper end yet: go on, at least twice as far, off any plateau
+            trial = max(2.0 * low, newton if newton < math.inf else t)
+        else:
+            trial = guarded(newton, theta, low, high, previous)
+        if not low < trial < high:
+            break
+        previous = abs(trial - theta)
+        theta = trial
+        distance, slope, square = at_multiplier(record, v, step, center, shrink, theta, out)
+    return theta, math.sqrt(square)
+
+
+@kernel
+def solve(record: Any, v: Array, step: float, center: Array, radius: float, ball: float, out: Array) -> None:
+    """Write the constrained prox; NaN where the feasible set is empty or a value is not finite."""
+    if radius == math.inf and ball == math.inf:
+        prox(record, v, step, out)
+        return
+    if not math.isfinite(norm2(v) + norm2(center)):
+        out[:] = np.nan
+        return
+    theta, norm = within_radius(record, v, step, center, radius, 1.0, 0.0, out)
+    if norm <= ball:
+        return
+    high, above = 1.0, norm - ball
+    theta, norm = within_radius(record, v, step, center, radius, 0.0, 0.0, out)
+    low, below = 0.0, ball - norm
+    if below <= 0.0:  # the least norm is the ball's, or exceeds it
+        if not -below <= EMPTY * ball:
+            out[:] = np.nan
+        return
+    kept = 0
+    for _ in range(100):  # regula falsi, with the Illinois rule
+        shrink = low + (high - low) * (below / (below + above))
+        if not low < shrink < high:
+            shrink = 0.5 * (low + high)
+        theta, norm = within_radius(record, v, step, center, radius, shrink, theta, out)
+        excess = norm - ball
+        if abs(excess) <= ROUNDING * ball or high - low <= ROUNDING * high:
+            return
+        if excess > 0.0:
+            high, above = shrink, excess
+            below *= 0.5 if kept == 1 else 1.0
+            kept = 1
+        else:
+            low, below = shrink, -excess
+            above *= 0.5 if kept == -1 else 1.0
+            kept = -1

@@ -1,0 +1,141 @@
+"""The problem: minimise over w   Σ_k π_k L_k(w) + h(w),   L_k smooth, h = λR."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unpooled.arrays import Array, Float
+from unpooled.layout import Layout
+from unpooled.losses.base import LinearLoss, linear_margins, pull_back, residuals, weighted_total
+from unpooled.penalties.base import Penalty
+from unpooled.plain import PlainLoss, PlainRegulariser
+from unpooled.regulariser import Domain, Regulariser
+
+if TYPE_CHECKING:
+    from unpooled.data import FederatedData
+
+
+@dataclass(frozen=True)
+class Problem:
+    """minimise  Σ_k π_k L_k(w) + h(w)  over ‖w‖₂ ≤ ball.
+
+    ``loss`` and ``penalty`` are the library's or a user's own. ``intercept=True`` adds an unpenalised
+    intercept (one a class for Softmax). Data come with the calls, so that one problem serves many.
+    """
+
+    loss: Any
+    penalty: Any
+    intercept: bool = False
+    ball: float = math.inf
+
+    def __post_init__(self) -> None:
+        _must_have("loss", self.loss, ("value", "gradient"))
+        _must_have("penalty", self.penalty, ("value", "prox"))
+        if not self.ball > 0:
+            raise ValueError(f"ball must be positive (inf for none), got {self.ball!r}")
+
+    def layout(self, data: FederatedData) -> Layout:
+        """How this problem's parameters lie in a flat vector, given the shape of the data."""
+        n_outputs = self.loss.outputs(data.y) if isinstance(self.loss, LinearLoss) else None
+        if n_outputs is None:
+            return Layout(data.row_shape, "C", int(self.intercept))
+        return Layout((data.n_features, n_outputs), "F", n_outputs * self.intercept)
+
+    def smooth(self, w: Array, data: FederatedData, intercept: Any = None) -> float:
+        """The smooth part Σ_k π_k L_k(w)."""
+        if isinstance(self.loss, LinearLoss):
+            Z = linear_margins(data.X, w, intercept)
+            return float(weighted_total(self.loss.record(), Z, data.y, row_weights(data)))
+        values = [PlainLoss(self.loss).value(client, w, intercept) for client in data]
+        return float(np.dot(data.weights, values))
+
+    def objective(self, w: Array, data: FederatedData, intercept: Any = None) -> float:
+        """φ(w) = Σ_k π_k L_k(w) + h(w)."""
+        return self.smooth(w, data, intercept) + float(self.penalty.value(w))
+
+    def gradient(self, w: Array, data: FederatedData, intercept: Any = None) -> Any:
+        """The gradient of the smooth part; with an intercept the pair (in w, in the intercept)."""
+        if isinstance(self.loss, LinearLoss):
+            Z = linear_margins(data.X, w, intercept)
+            residuals(self.loss.record(), Z, data.y, row_weights(data))
+            in_w, in_b = pull_back(data.X, Z).reshape(np.shape(w)), Z.sum(axis=0)
+        else:
+            parts = [PlainLoss(self.loss).extended_gradient(client, w, intercept) for client in data]
+            total = np.tensordot(data.weights, np.array(parts), axes=1)
+            in_w, in_b = (total, np.zeros(1)) if intercept is None else (total[:-1], total[-1:])
+        if intercept is None:
+            return in_w
+        return in_w, (float(in_b[0]) if np.ndim(intercept) == 0 else in_b)
+
+    def with_lam(self, lam: float) -> Problem:
+        """The same problem with another λ."""
+        return Problem(self.loss, self.penalty.with_lam(lam), self.intercept, self.ball)
+
+    def bind(self, data: FederatedData) -> BoundProblem:
+        """This problem laid out for data of this shape; checks that the targets fit the loss."""
+        if isinstance(self.loss, LinearLoss):
+            for client in data:
+                complaint = self.loss.check_targets(client.y)
+                if complaint:
+                    raise ValueError(f"client {client.id!r}: {complaint}")
+        return BoundProblem(self, self.layout(data))
+
+
+@dataclass(frozen=True)
+class BoundProblem:
+    """A problem whose flat layout is known: what algorithms and engines work with."""
+
+    problem: Problem
+    layout: Layout
+
+    @cached_property
+    def loss(self) -> Any:
+        """The loss's record."""
+        loss = self.problem.loss
+        return loss.record() if isinstance(loss, LinearLoss) else PlainLoss(loss)
+
+    @cached_property
+    def regulariser(self) -> Any:
+        """The penalty's record with the unpenalised intercepts and the ball around it."""
+        penalty, layout = self.problem.penalty, self.layout
+        if isinstance(penalty, Penalty) and penalty.is_compiled:
+            record = penalty.record(layout.shape, order=layout.order)
+            return Regulariser(record, Domain(layout.n_coefficients, float(self.problem.ball)))
+        return PlainRegulariser(penalty, layout, float(self.problem.ball))
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether both loss and penalty are compiled, and so every local loop."""
+        return not isinstance(self.loss, PlainLoss) and not isinstance(self.regulariser, PlainRegulariser)
+
+    def prox(self, v: Array, step: float, center: Array | None = None, radius: float = math.inf) -> Float:
+        """argmin ½‖w − v‖² + step·h(w) over R(w − center) ≤ radius and the ball, for flat vectors."""
+        v = np.array(v, dtype=np.float64)
+        center = np.zeros_like(v) if center is None else np.asarray(center, dtype=np.float64)
+        out = np.empty_like(v)
+        type(self.regulariser).prox(self.regulariser, v, float(step), center, float(radius), out)
+        return out
+
+    def with_lam(self, lam: float) -> BoundProblem:
+        """The same with another λ."""
+        return BoundProblem(self.problem.with_lam(lam), self.layout)
+
+
+def row_weights(data: FederatedData) -> Float:
+    """The weight π_k s_i / n_k of each row in the smooth part."""
+    weight = np.repeat(data.weights / data.sizes, data.sizes)
+    return weight if data.sample_weight is None else weight * data.sample_weight
+
+
+def _must_have(what: str, given: Any, methods: tuple[str, ...]) -> None:
+    missing = [name for name in methods if not callable(getattr(given, name, None))]
+    if missing or isinstance(given, type):
+        hint = f"; did you mean {given.__name__}(…)?" if isinstance(given, type) else ""
+        lacks = f" without {' and '.join(missing)}" if missing else ""
+        raise TypeError(f"{what} must be an object with {' and '.join(methods)}, got {given!r}{lacks}{hint}")
+

@@ -1,0 +1,55 @@
+"""The history of a run: objective and metrics at the recorded rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from unpooled.algorithms.base import Algorithm, State
+from unpooled.arrays import Arrays
+from unpooled.data import FederatedData
+from unpooled.problem import BoundProblem
+
+Metric = Callable[..., float]
+
+
+@dataclass
+class Recorder:
+    """Evaluates states. ``good`` is the last one whose objective was finite."""
+
+    algorithm: Algorithm
+    problem: BoundProblem
+    data: FederatedData
+    metrics: Mapping[str, Metric]
+    columns: dict[str, list[float]] = field(default_factory=dict)
+    good: State | None = None
+
+    def record(self, state: State) -> float:
+        """Append a row and return the objective; a state without a finite one leaves no row."""
+        w, intercept = self.problem.layout.unpack(self.algorithm.estimate(self.problem, state))
+        objective = self.problem.problem.objective(w, self.data, intercept)
+        if not math.isfinite(objective):
+            return objective
+        arguments = (w,) if intercept is None else (w, intercept)
+        row: dict[str, Any] = {"round": state.round, "objective": objective}
+        row |= {name: float(metric(*arguments)) for name, metric in self.metrics.items()}
+        for name, value in row.items():
+            self.columns.setdefault(name, []).append(value)
+        self.good = state
+        return objective
+
+    def go_on(self, history: Arrays, every: int) -> None:
+        """Take over the rows of a run to resume that an uninterrupted run would have had."""
+        kept = np.asarray(history["round"]) % every == 0
+        self.columns = {name: list(column[kept]) for name, column in history.items()}
+
+    def history(self) -> Arrays:
+        """The columns as arrays."""
+        return {
+            name: np.array(column, dtype=np.int64 if name == "round" else np.float64)
+            for name, column in self.columns.items()
+        }

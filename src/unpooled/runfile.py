@@ -1,0 +1,100 @@
+"""Runs on disk: one zip file of NumPy arrays and a JSON description, versioned, written atomically."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+import zlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unpooled.algorithms.base import State
+from unpooled.ledger import Ledger
+from unpooled.run import Run, Status
+
+FORMAT = 1
+
+
+def save(run: Run, path: str | os.PathLike[str]) -> Path:
+    """Write to a temporary file beside ``path``, flush it to disk, then move it into place."""
+    path = Path(path)
+    description = {
+        "format": FORMAT,
+        "status": str(run.status),
+        "message": run.message,
+        "ledger": asdict(run.ledger),
+        "settings": run.settings,
+        "notes": run.notes,
+        "versions": run.versions,
+        "seed": run.seed,
+        "seconds": run.seconds,
+        "round": run.state.round,
+    }
+    arrays = {"w": run.w, "memory": run.memory}
+    if run.intercept is not None:
+        arrays["intercept"] = np.asarray(run.intercept)
+    arrays |= {f"history/{name}": column for name, column in run.history.items()}
+    arrays |= {f"state/{name}": vector for name, vector in run.state.arrays.items()}
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+                archive.writestr("run.json", json.dumps(description, indent=1))
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def load(path: str | os.PathLike[str]) -> Run:
+    """Read a run that ``Run.save`` wrote. A damaged or foreign file is refused with a ValueError."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no run at {path}")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            description = json.loads(archive.read("run.json"))
+            if description["format"] > FORMAT:
+                newer = description["versions"].get("unpooled", "a newer version")
+                raise ValueError(f"{path} was written by unpooled {newer}, which this version cannot read")
+            arrays = {}
+            for name in archive.namelist():
+                if name.endswith(".npy"):
+                    with archive.open(name) as member:
+                        arrays[name[:-4]] = np.lib.format.read_array(member, allow_pickle=False)
+            return _assemble(description, arrays)
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, json.JSONDecodeError, OSError) as error:
+        raise ValueError(f"{path} is not a run saved by unpooled, or it is damaged ({error})") from error
+
+
+def _assemble(description: dict[str, Any], arrays: dict[str, Any]) -> Run:
+    def under(folder: str) -> dict[str, Any]:
+        return {name.removeprefix(folder): a for name, a in arrays.items() if name.startswith(folder)}
+
+    intercept = arrays.get("intercept")
+    return Run(
+        w=arrays["w"],
+        intercept=float(intercept) if intercept is not None and intercept.ndim == 0 else intercept,
+        status=Status(description["status"]),
+        message=description["message"],
+        history=under("history/"),
+        ledger=Ledger(**description["ledger"]),
+        settings=description["settings"],
+        notes=description["notes"],
+        versions=description["versions"],
+        seed=description["seed"],
+        seconds=description["seconds"],
+        state=State(description["round"], under("state/")),
+        memory=arrays["memory"],
+    )

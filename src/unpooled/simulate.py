@@ -1,0 +1,248 @@
+"""``simulate``: a whole federated run in one call."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from unpooled.algorithms.base import Algorithm
+from unpooled.curvature import Curvature
+from unpooled.data import FederatedData
+from unpooled.engines.local import Diverged, Local
+from unpooled.federation import WEIGHTINGS, Federation
+from unpooled.ledger import Ledger
+from unpooled.problem import Problem
+from unpooled.progress import Bar
+from unpooled.recorder import Metric, Recorder
+from unpooled.run import Run, Status
+from unpooled.runfile import load
+from unpooled.settings import check_same, describe, resumed
+from unpooled.versions import versions
+
+RESTARTS = 12  # of a run whose step was chosen for it, each with half the step
+GROWTH = 100.0  # an objective this many times the first one's size counts as divergence in such a run
+
+
+def simulate(
+    algorithm: Algorithm,
+    problem: Problem,
+    data: FederatedData,
+    *,
+    rounds: int | None = None,
+    cohort: int | None = None,
+    batch_size: int | None = None,
+    seed: int = 0,
+    w0: ArrayLike | None = None,
+    intercept0: ArrayLike | None = None,
+    metrics: Mapping[str, Metric] | None = None,
+    every: int | None = None,
+    dtype: DTypeLike | None = None,
+    weighting: str = "renormalised",
+    engine: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: Run | str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> Run:
+    """Run a federated algorithm on data whose clients are all at hand.
+
+    Parameters
+    ----------
+    algorithm, problem, data : what to run on what. Hyper-parameters left open are chosen from the data,
+        and the run's notes say how; if such a run diverges, it starts again with half the step.
+    rounds : how many in all, also when resuming; MCFedDA with stages knows it.
+    cohort : clients sampled in each round, without replacement; None for all.
+    batch_size : rows of a local step's minibatch; None for full gradients. With both None a run is
+        deterministic whatever the seed.
+    seed : a whole number ≥ 0. The same seed gives the same bits on any number of threads.
+    w0, intercept0 : the start; zero where None.
+    metrics : functions of w (of w and the intercept where the problem has one), recorded in the history.
+    every : record the objective and the metrics every so many rounds, and at the end; None records about
+        a hundred times.
+    dtype : None keeps the data's precision and works with float64 states; "float32" or "float64" for both.
+    weighting : of a sampled cohort: "renormalised" π_k / Σ π_k, or "unbiased" (K/S) π_k.
+    engine : where clients run; ``engines.Local()`` where None.
+    checkpoint : a file to save the run to whenever it is recorded, and at the end.
+    resume : a run, or the file of one, to go on from; it must have had the same settings.
+    progress : show a bar on stderr; None shows it on a terminal.
+
+    Returns
+    -------
+    Run
+        Its ``status`` is "completed", "diverged" or "interrupted" (Ctrl-C); its w is always finite.
+    """
+    if not isinstance(algorithm, Algorithm):
+        hint = f"; did you mean {algorithm.__name__}(…)?" if isinstance(algorithm, type) else ""
+        raise TypeError(f"algorithm must be one of unpooled's algorithms, got {algorithm!r}{hint}")
+    metrics = dict(metrics or {})
+    rounds = _rounds(rounds, algorithm)
+    every = max(1, rounds // 100) if every is None else every
+    _check_options(data, cohort, batch_size, seed, every, weighting, metrics)
+    previous = load(resume) if isinstance(resume, str | os.PathLike) else resume
+    if previous is not None and previous.state.round > rounds:
+        raise ValueError(f"the run to resume has done {previous.state.round} rounds, more than rounds={rounds}")
+
+    data = data if dtype is None else data.astype(dtype)
+    states = np.dtype(np.float64 if dtype is None else dtype)
+    bound = problem.bind(data)
+    start = bound.layout.pack(
+        None if w0 is None else np.asarray(w0), None if intercept0 is None else np.asarray(intercept0)
+    )
+    options = {
+        "rounds": rounds,
+        "cohort": cohort,
+        "batch_size": batch_size,
+        "seed": seed,
+        "dtype": str(states),
+        "weighting": weighting,
+    }
+    curvature = Curvature(problem, data, batch_size)
+
+    def attempt(algorithm: Algorithm, notes: list[str], chosen: bool) -> Run:
+        settings = describe(algorithm, problem, data, start, options)
+        recorder = Recorder(algorithm, bound, data, metrics)
+        memory, state, ledger = None, None, Ledger(setup_rounds=curvature.rounds)
+        if previous is not None:
+            check_same(previous.settings, settings)
+            memory, state, ledger = previous.memory, previous.state, previous.ledger
+            recorder.go_on(previous.history, every)
+        clients = (engine or Local()).open(algorithm, bound, data, seed, batch_size, states, memory)
+        state = state or algorithm.init(bound, start)
+        federation = Federation(
+            algorithm, bound, data, clients, cohort, seed, weighting, states, state, ledger
+        )
+        began = time.perf_counter()
+        before = 0.0 if previous is None else previous.seconds
+
+        def result(status: Status, message: str) -> Run:
+            now = recorder.good if status == Status.DIVERGED and recorder.good else federation.state
+            w, intercept = bound.layout.unpack(algorithm.estimate(bound, now))
+            seconds = before + time.perf_counter() - began
+            return Run(
+                w, intercept, status, message, recorder.history(), federation.ledger, settings, notes,
+                versions(), seed, seconds, now, clients.memory,
+            )  # fmt: skip
+
+        growth = GROWTH if chosen else math.inf
+        return _drive(federation, recorder, rounds, every, growth, result, checkpoint, progress, notes)
+
+    if previous is not None:
+        return attempt(resumed(algorithm, previous.settings), list(previous.notes), chosen=False)
+    resolved, notes = algorithm.resolve(curvature, rounds)
+    for left in range(RESTARTS, -1, -1):
+        retry = _gentler(algorithm, resolved) if left else None
+        run = attempt(resolved, notes, chosen=retry is not None)
+        if run.status != Status.DIVERGED or retry is None:
+            break
+        resolved, _ = retry.resolve(curvature, rounds)
+        notes = [*notes, f"{run.message} It was started again with half the step: {resolved}."]
+    return run
+
+
+def _drive(
+    federation: Federation,
+    recorder: Recorder,
+    rounds: int,
+    every: int,
+    growth: float,
+    result: Any,
+    checkpoint: str | os.PathLike[str] | None,
+    progress: bool | None,
+    notes: list[str],
+) -> Run:
+    """Go through the rounds; however it ends, there is a result."""
+    name = type(federation.algorithm).__name__
+    done = federation.state.round
+    with Bar(name, rounds, done, progress) as bar:
+        for note in notes:
+            bar.say(note)
+        try:
+            if not recorder.columns:
+                bar.show(done, recorder.record(federation.state))
+            limit = growth * (1.0 + abs(recorder.columns["objective"][0])) if recorder.columns else math.inf
+            for state in federation.rounds(rounds):
+                done = state.round
+                objective = None
+                if done % every == 0 or done == rounds:
+                    objective = recorder.record(state)
+                    if not objective <= limit:
+                        message = f"The objective was {objective:.3g} after round {done}."
+                        return _finish(result(Status.DIVERGED, message), checkpoint)
+                    if checkpoint is not None and done < rounds:
+                        result(Status.INTERRUPTED, f"Saved after round {done} of {rounds}.").save(checkpoint)
+                bar.show(done, objective)
+            final = result(Status.COMPLETED, f"All {rounds} rounds were done.")
+        except Diverged as failure:
+            client = federation.data.ids[failure.client]
+            message = f"The upload of client {client!r} was not finite in round {done + 1}."
+            final = result(Status.DIVERGED, message)
+        except KeyboardInterrupt:
+            final = result(Status.INTERRUPTED, f"Interrupted after round {done} of {rounds}; resume= goes on.")
+    return _finish(final, checkpoint)
+
+
+def _finish(run: Run, checkpoint: str | os.PathLike[str] | None) -> Run:
+    if checkpoint is not None:
+        run.save(checkpoint)
+    return run
+
+
+def _gentler(algorithm: Algorithm, resolved: Algorithm) -> Algorithm | None:
+    """The algorithm with half the step that was chosen for it; None where the user gave the step."""
+    asked, chosen = algorithm.settings(), resolved.settings()
+    if "gamma" in asked and asked["gamma"] is None:
+        return dataclasses.replace(algorithm, gamma=2.0 * chosen["gamma"])  # type: ignore[type-var]
+    if "step" in asked and asked["step"] is None:
+        return dataclasses.replace(algorithm, step=0.5 * chosen["step"])  # type: ignore[type-var]
+    return None
+
+
+def _rounds(rounds: int | None, algorithm: Algorithm) -> int:
+    """The number of rounds, given or prescribed by the algorithm."""
+    planned = algorithm.planned_rounds()
+    if rounds is None and planned is None:
+        raise ValueError("rounds is missing: how many rounds should the run have?")
+    rounds = planned if rounds is None else rounds
+    _whole("rounds", rounds, 1)
+    if planned is not None and rounds > planned:
+        raise ValueError(f"rounds={rounds}, but the stages of {type(algorithm).__name__} end after {planned}")
+    return int(rounds)
+
+
+def _check_options(
+    data: FederatedData,
+    cohort: int | None,
+    batch_size: int | None,
+    seed: int,
+    every: int,
+    weighting: str,
+    metrics: Mapping[str, Metric],
+) -> None:
+    if not isinstance(data, FederatedData):
+        raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
+    if cohort is not None:
+        _whole("cohort", cohort, 1)
+        if cohort > data.n_clients:
+            raise ValueError(f"cohort={cohort}, but the data has {data.n_clients} clients")
+    if batch_size is not None:
+        _whole("batch_size", batch_size, 1)
+    _whole("seed", seed, 0)
+    if seed >= 2**64:
+        raise ValueError(f"seed must be below 2**64, got {seed}")
+    _whole("every", every, 1)
+    if weighting not in WEIGHTINGS:
+        raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
+    for name, metric in metrics.items():
+        if name in ("round", "objective") or not callable(metric):
+            raise ValueError(f"metric {name!r} must be a function under a name other than round and objective")
+
+
+def _whole(name: str, number: Any, least: int) -> None:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+        raise ValueError(f"{name} must be a whole number ≥ {least}, got {number!r}")
