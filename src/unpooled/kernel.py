@@ -49,7 +49,7 @@ class Kernel:
     @functools.cached_property
     def callee(self) -> Any:
         """The compiled function that other kernels call; it is kept on disk as a part of them."""
-        return _numba().njit(**OPTIONS)(self.py_func)
+        return _numba().njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(self.py_func)
 
     def __call__(self, *args: Any) -> Any:
         return self.dispatcher(*args)
@@ -133,7 +133,9 @@ def _digest(records: tuple[type, ...]) -> str:
         for name, value in sorted(vars(record).items()):
             if isinstance(value, Kernel):
                 code = value.py_func.__code__
-                digest.update(repr((record.__qualname__, name, code.co_code, code.co_consts, code.co_names)).encode())
+                digest.update(
+                    repr((record.__qualname__, name, code.co_code, code.co_consts, code.co_names)).encode()
+                )
     return digest.hexdigest()[:20]
 
 
@@ -142,7 +144,9 @@ def _cache_directory(digest: str) -> Path | None:
     """Where compiled code of this digest is kept; None where nothing can be written."""
     root = os.environ.get("UNPOOLED_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    for base in (Path(root),) if root else (Path(home) / "unpooled", Path(tempfile.gettempdir()) / "unpooled"):
+    for base in (
+        (Path(root),) if root else (Path(home) / "unpooled", Path(tempfile.gettempdir()) / "unpooled")
+    ):
         try:
             directory = base / "kernels" / digest
             directory.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,9 @@ class Layout:
             flat[: self.n_coefficients] = w.ravel(order=self.order)
         if intercept is not None:
             if self.n_intercepts == 0:
-                raise ValueError("an intercept is given, but the problem has none: Problem(…, intercept=True)")
+                raise ValueError(
+                    "an intercept is given, but the problem has none: Problem(…, intercept=True)"
+                )
             b = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
             if b.shape != (self.n_intercepts,):
                 raise ValueError(f"intercept has shape {b.shape}, expected ({self.n_intercepts},)")

@@ -44,12 +44,14 @@ class Oracle(NamedTuple):
     def stochastic_gradient(self, client: int, step: int, w: Array, work: Any, G: Array) -> None:
         """G ← the mean gradient at w over this step's minibatch."""
         identity, batch, Z = work
+        first = self.draws.offsets[client]
         if batch.size < identity.size:
             draw(self.draws.seed, step, client, self.draws.round, identity, batch)
+            for i in range(batch.size):
+                batch[i] += first
         else:
-            batch[:] = identity
-        for i in range(batch.size):
-            batch[i] += self.draws.offsets[client]
+            for i in range(batch.size):
+                batch[i] = first + i
         gradient(self.loss, self.rows, batch, w, Z, G)
 
 

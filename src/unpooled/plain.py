@@ -13,11 +13,12 @@ import numpy as np
 import scipy.sparse
 
 from unpooled.arrays import Array
-from unpooled.regulariser import ENVELOPE
 
 if TYPE_CHECKING:
     from unpooled.data import Client
     from unpooled.layout import Layout
+
+ENVELOPE = 1e-5  # (w − prox_{sh}(w))/s with s this small is a subgradient of h to about 1e-11
 
 
 class PlainLoss(NamedTuple):

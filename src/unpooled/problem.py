@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from unpooled.layout import Layout
 from unpooled.losses.base import LinearLoss, linear_margins, pull_back, residuals, weighted_total
 from unpooled.penalties.base import Penalty
 from unpooled.plain import PlainLoss, PlainRegulariser
-from unpooled.regulariser import Domain, Regulariser
+from unpooled.regulariser import Constrained, Free, Regulariser
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
@@ -92,6 +93,7 @@ class BoundProblem:
 
     problem: Problem
     layout: Layout
+    constrained: bool = False
 
     @cached_property
     def loss(self) -> Any:
@@ -105,7 +107,9 @@ class BoundProblem:
         penalty, layout = self.problem.penalty, self.layout
         if isinstance(penalty, Penalty) and penalty.is_compiled:
             record = penalty.record(layout.shape, order=layout.order)
-            return Regulariser(record, Domain(layout.n_coefficients, float(self.problem.ball)))
+            n, ball = layout.n_coefficients, float(self.problem.ball)
+            free = math.isinf(ball) and not self.constrained
+            return Regulariser(record, Free(n) if free else Constrained(n, ball))
         return PlainRegulariser(penalty, layout, float(self.problem.ball))
 
     @property
@@ -123,7 +127,21 @@ class BoundProblem:
 
     def with_lam(self, lam: float) -> BoundProblem:
         """The same with another λ."""
-        return BoundProblem(self.problem.with_lam(lam), self.layout)
+        return self._once(("lam", lam), lambda: BoundProblem(self.problem.with_lam(lam), self.layout))
+
+    def with_constraint(self) -> BoundProblem:
+        """The same for an algorithm whose prox has a finite radius."""
+        return self._once("constraint", lambda: BoundProblem(self.problem, self.layout, True))
+
+    @cached_property
+    def _variants(self) -> dict[Any, BoundProblem]:
+        return {}
+
+    def _once(self, key: Any, make: Callable[[], BoundProblem]) -> BoundProblem:
+        """Variants are asked for every round, and made once."""
+        if key not in self._variants:
+            self._variants[key] = make()
+        return self._variants[key]
 
 
 def row_weights(data: FederatedData) -> Float:
@@ -138,4 +156,3 @@ def _must_have(what: str, given: Any, methods: tuple[str, ...]) -> None:
         hint = f"; did you mean {given.__name__}(…)?" if isinstance(given, type) else ""
         lacks = f" without {' and '.join(missing)}" if missing else ""
         raise TypeError(f"{what} must be an object with {' and '.join(methods)}, got {given!r}{lacks}{hint}")
-

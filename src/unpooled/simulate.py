@@ -86,7 +86,9 @@ def simulate(
     _check_options(data, cohort, batch_size, seed, every, weighting, metrics)
     previous = load(resume) if isinstance(resume, str | os.PathLike) else resume
     if previous is not None and previous.state.round > rounds:
-        raise ValueError(f"the run to resume has done {previous.state.round} rounds, more than rounds={rounds}")
+        raise ValueError(
+            f"the run to resume has done {previous.state.round} rounds, more than rounds={rounds}"
+        )
 
     data = data if dtype is None else data.astype(dtype)
     states = np.dtype(np.float64 if dtype is None else dtype)
@@ -113,7 +115,7 @@ def simulate(
             memory, state, ledger = previous.memory, previous.state, previous.ledger
             recorder.go_on(previous.history, every)
         clients = (engine or Local()).open(algorithm, bound, data, seed, batch_size, states, memory)
-        state = state or algorithm.init(bound, start)
+        state = state or algorithm.init(algorithm.problem_at(bound, 0), start)
         federation = Federation(
             algorithm, bound, data, clients, cohort, seed, weighting, states, state, ledger
         )
@@ -183,7 +185,9 @@ def _drive(
             message = f"The upload of client {client!r} was not finite in round {done + 1}."
             final = result(Status.DIVERGED, message)
         except KeyboardInterrupt:
-            final = result(Status.INTERRUPTED, f"Interrupted after round {done} of {rounds}; resume= goes on.")
+            final = result(
+                Status.INTERRUPTED, f"Interrupted after round {done} of {rounds}; resume= goes on."
+            )
     return _finish(final, checkpoint)
 
 
@@ -240,7 +244,9 @@ def _check_options(
         raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
     for name, metric in metrics.items():
         if name in ("round", "objective") or not callable(metric):
-            raise ValueError(f"metric {name!r} must be a function under a name other than round and objective")
+            raise ValueError(
+                f"metric {name!r} must be a function under a name other than round and objective"
+            )
 
 
 def _whole(name: str, number: Any, least: int) -> None:

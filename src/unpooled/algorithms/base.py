@@ -83,9 +83,7 @@ class Algorithm(ABC):
         """The record with this round's numbers and the kernel ``local_loop``."""
 
     @abstractmethod
-    def server_update(
-        self, problem: BoundProblem, state: State, mean: Arrays, participation: float
-    ) -> State:
+    def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:
         """The next state. ``participation`` · mean = Σ_k π_k up_k over the sampled clients."""
 
     @abstractmethod

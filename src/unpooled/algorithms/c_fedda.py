@@ -62,6 +62,10 @@ class CFedDA(DualAlgorithm):
         )
         return dataclasses.replace(self, **numbers._asdict()), said
 
+    def problem_at(self, problem: BoundProblem, round: int) -> BoundProblem:
+        """The problem with its constraint, where the radius is finite."""
+        return problem if math.isinf(self.radius) else problem.with_constraint()
+
     def _weights(self, round: int) -> tuple[float, float]:
         """A_rE and c_r = (μA_r/2 + γ̃)E of round r."""
         mu, gamma, a = self.numbers
@@ -104,9 +108,7 @@ class CFedDA(DualAlgorithm):
         alpha_r = np.full(E, float(alpha(round, self.numbers.a)))
         return DualAveraging(alpha_r, np.full(E, A), np.full(E, c), 0.0, float(self.radius))
 
-    def server_update(
-        self, problem: BoundProblem, state: State, mean: Arrays, participation: float
-    ) -> State:
+    def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:
         """h += w̄_r's pull and the mean increment; the new iterate; its share of the average."""
         r, old = state.round, state.arrays
         h = old["h"] - self._pull(r) * old["w"] + mean["dual_increment"]

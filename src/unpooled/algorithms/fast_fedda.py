@@ -87,9 +87,7 @@ class FastFedDA(DualAlgorithm):
         A, c = self._weights(t)
         return DualAveraging(alpha(t, self.numbers.a), A, c, float(self.numbers.mu), math.inf)
 
-    def server_update(
-        self, problem: BoundProblem, state: State, mean: Arrays, participation: float
-    ) -> State:
+    def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:
         """h += mean increment; the new iterate; its share of the average."""
         r, E = state.round + 1, self.local_steps
         h = state.arrays["h"] + mean["dual_increment"]

@@ -35,8 +35,6 @@ class FedAvg(DescentAlgorithm):
         """Plain steps."""
         return Descent(self._step, self.local_steps, False, False)
 
-    def server_update(
-        self, problem: BoundProblem, state: State, mean: Arrays, participation: float
-    ) -> State:
+    def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:
         """w += η_s · mean increment."""
         return State(state.round + 1, {"w": state.arrays["w"] + self.server_step * mean["increment"]})

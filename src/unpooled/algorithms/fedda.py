@@ -80,9 +80,7 @@ class FedDA(Algorithm):
         A = self._elapsed(round) + 1.0 + np.arange(E)
         return DualAveraging(np.ones(E), A, np.full(E, self._c), 0.0, math.inf)
 
-    def server_update(
-        self, problem: BoundProblem, state: State, mean: Arrays, participation: float
-    ) -> State:
+    def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:
         """h += η_s · mean increment."""
         h = state.arrays["h"] + self.server_step * mean["dual_increment"]
         r = state.round + 1

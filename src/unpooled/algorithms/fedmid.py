@@ -41,15 +41,15 @@ class FedMiD(DescentAlgorithm):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.server_prox not in SERVER_PROXES:
-            raise ValueError(f"server_prox must be one of {', '.join(SERVER_PROXES)}, got {self.server_prox!r}")
+            raise ValueError(
+                f"server_prox must be one of {', '.join(SERVER_PROXES)}, got {self.server_prox!r}"
+            )
 
     def plan(self, problem: BoundProblem, round: int) -> Descent:
         """Proximal steps."""
         return Descent(self._step, self.local_steps, True, False)
 
-    def server_update(
-        self, problem: BoundProblem, state: State, mean: Arrays, participation: float
-    ) -> State:
+    def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:
         """A proximal step along the mean increment."""
         w = state.arrays["w"] + self.server_step * mean["increment"]
         s = self.server_step * self._step * (self.local_steps if self.server_prox == "round" else 1)

@@ -53,7 +53,9 @@ class MCFedDA(DualAlgorithm):
         if self.lambda0 is not None and not 0 < self.lambda0 < math.inf:
             raise ValueError(f"lambda0 must be a positive number, got {self.lambda0!r}")
         if self.stages is not None:
-            object.__setattr__(self, "stages", tuple(_checked(stage, i) for i, stage in enumerate(self.stages)))
+            object.__setattr__(
+                self, "stages", tuple(_checked(stage, i) for i, stage in enumerate(self.stages))
+            )
             if not self.stages:
                 raise ValueError("stages is empty; leave it out to get them from lambda0")
 
@@ -70,7 +72,9 @@ class MCFedDA(DualAlgorithm):
             lam = float(curvature.problem.penalty.lam)
             lambda0 = self.lambda0 if self.lambda0 is not None else 4.0 * lam
             stages = halving_stages(lambda0, lam, rounds, self.radius)
-            said.append("stages (rounds, λ, radius): " + ", ".join(f"({r}, {s:g}, {e:g})" for r, s, e in stages))
+            said.append(
+                "stages (rounds, λ, radius): " + ", ".join(f"({r}, {s:g}, {e:g})" for r, s, e in stages)
+            )
         longest = max(length for length, _, _ in stages)
         numbers, chosen = dual_numbers(
             self.mu, self.gamma, self.a, self.schedule, curvature, longest, self.local_steps
@@ -94,8 +98,9 @@ class MCFedDA(DualAlgorithm):
         return next(stage for stage in reversed(self._stages) if stage[0] <= round)
 
     def problem_at(self, problem: BoundProblem, round: int) -> BoundProblem:
-        """The problem with the stage's λ_m."""
-        return problem.with_lam(self._at(round)[1])
+        """The problem with the stage's λ_m and its constraint."""
+        _, lam, stage = self._at(round)
+        return stage.problem_at(problem.with_lam(lam), round)
 
     def init(self, problem: BoundProblem, w0: Float) -> State:
         """The first stage's start."""
@@ -115,9 +120,7 @@ class MCFedDA(DualAlgorithm):
         first, _, stage = self._at(round)
         return stage.plan(problem, round - first)
 
-    def server_update(
-        self, problem: BoundProblem, state: State, mean: Arrays, participation: float
-    ) -> State:
+    def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:
         """As the stage's C-FedDA; after its last round the next stage starts from the last iterate."""
         first, _, stage = self._at(state.round)
         inner = State(state.round - first, state.arrays)
@@ -137,7 +140,9 @@ def halving_stages(lambda0: float, lam: float, rounds: int, radius: float = math
     count = math.ceil(math.log2(lambda0 / lam) - 1e-12) + 1
     lams = [max(lam, lambda0 / 2**m) for m in range(count)]
     if rounds < count:
-        raise ValueError(f"{count} stages from lambda0 = {lambda0:g} down to {lam:g} need as many rounds, got {rounds}")
+        raise ValueError(
+            f"{count} stages from lambda0 = {lambda0:g} down to {lam:g} need as many rounds, got {rounds}"
+        )
     weights = [lam**2 / value**2 for value in lams]
     lengths = [max(1, math.floor(rounds * weight / sum(weights))) for weight in weights]
     lengths[-1] += rounds - sum(lengths)

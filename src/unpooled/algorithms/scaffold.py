@@ -46,9 +46,7 @@ class Scaffold(DescentAlgorithm):
         """Controlled steps."""
         return Descent(self._step, self.local_steps, False, True)
 
-    def server_update(
-        self, problem: BoundProblem, state: State, mean: Arrays, participation: float
-    ) -> State:
+    def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:
         """Both increments; c stays Σ_k π_k c_k under partial participation."""
         w = state.arrays["w"] + self.server_step * mean["increment"]
         control = state.arrays["control"] + participation * mean["control_increment"]

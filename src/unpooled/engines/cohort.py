@@ -38,27 +38,11 @@ def run_cohort(
     without records inside.
     """
     for s in prange(cohort.size):
-        sound[s] = update(plan, loss, rows, draws, penalty, domain, cohort[s], down, memory, up[s])
-
-
-@kernel
-def update(
-    plan: Any,
-    loss: Any,
-    rows: Any,
-    draws: Any,
-    penalty: Any,
-    domain: Any,
-    client: int,
-    down: Array,
-    memory: Array,
-    up: Array,
-) -> bool:
-    """One client's round."""
-    oracle = Oracle(loss, rows, draws)
-    regulariser = Regulariser(penalty, domain)
-    local_loop(plan, oracle, regulariser, client, down, memory[client], up)
-    return all_sound(up)
+        client = cohort[s]
+        oracle = Oracle(loss, rows, draws)
+        regulariser = Regulariser(penalty, domain)
+        local_loop(plan, oracle, regulariser, client, down, memory[client], up[s])
+        sound[s] = all_sound(up[s])
 
 
 @kernel
@@ -84,7 +68,6 @@ def add_weighted(mean: Array, weights: Array, up: Array) -> None:
 def compiled_cohort(*records: type) -> Any:
     """``run_cohort`` for these types of records, cached on disk."""
     return compiled(run_cohort, records, parallel=True)
-
 
 
 @contextlib.contextmanager

@@ -80,9 +80,7 @@ class LocalClients:
         if self.memory.shape != shape:
             raise ValueError(f"the clients' memory has shape {self.memory.shape}, expected {shape}")
 
-    def round(
-        self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weights: Array
-    ) -> Arrays:
+    def round(self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weights: Array) -> Arrays:
         """The weighted mean of the cohort's uploads; raises ``Diverged`` where one is not finite."""
         from unpooled.engines.cohort import add_weighted
 
@@ -110,7 +108,9 @@ class LocalClients:
             with threads(self.threads):
                 compiled_cohort(*map(type, records))(*records, cohort, down, self.memory, up, sound)
         else:
-            oracle = (PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle)(problem.loss, self.rows, draws)
+            oracle = (PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle)(
+                problem.loss, self.rows, draws
+            )
             for s, client in enumerate(cohort):
                 loop = type(plan).local_loop.py_func
                 loop(plan, oracle, problem.regulariser, client, down, self.memory[client], up[s])

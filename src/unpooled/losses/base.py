@@ -140,7 +140,9 @@ class LinearLoss(ABC):
         in_b = Z.sum(axis=0)
         return in_w, (float(in_b[0]) if np.ndim(intercept) == 0 else in_b)
 
-    def smoothness(self, X: Any, y: Array, sample_weight: Array | None = None, iterations: int = 100) -> float:
+    def smoothness(
+        self, X: Any, y: Array, sample_weight: Array | None = None, iterations: int = 100
+    ) -> float:
         """A bound L of the curvature of ``value``: the top eigenvalue of Xᵀ diag(s_i c_i) X / n."""
         from unpooled.spectrum import largest_eigenvalue
 

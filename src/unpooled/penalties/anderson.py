@@ -11,40 +11,49 @@ REGULARISATION = 1e-14
 
 
 @kernel
-def extrapolated(
-    Y: Array, R: Array, point: Array, residual: Array, steps: Array, changes: Array, kept: int, follows: bool
-) -> tuple[Array, int]:
-    """y + r − Σ_i γ_i (Δy_i + Δr_i), where γ minimises ‖r − Σ_i γ_i Δr_i‖ over the last differences.
+def extrapolate(y: Array, r: Array, last: Array, steps: Array, changes: Array, made: int) -> None:
+    """y ← y + r − Σ_i γ_i (Δy_i + Δr_i), where γ minimises ‖r − Σ_i γ_i Δr_i‖ over the last differences.
 
-    ``point`` and ``residual`` hold the previous y and r, rows of ``steps`` and ``changes`` the differences:
-    all are updated. ``kept`` counts the differences made so far; ``follows`` says whether there is a previous
-    point. Returns the new y and the new count.
+    ``last`` holds the previous y and r in its two rows, the rows of ``steps`` and ``changes`` the differences
+    between points; all are updated. ``made`` is the number of points before this one.
     """
-    y, r = Y.reshape(-1), R.reshape(-1)
-    memory = steps.shape[0]
-    if follows:
-        slot = kept % memory
-        for j in range(y.size):
-            steps[slot, j] = y[j] - point[j]
-            changes[slot, j] = r[j] - residual[j]
-        kept += 1
-    point[:] = y
-    residual[:] = r
-    used = min(kept, memory)
-    new = y + r
-    if used > 0:
-        gram = np.empty((used, used))
-        right = np.empty(used)
-        for a in range(used):
-            right[a] = np.dot(changes[a], r)
-            for b in range(a + 1):
-                gram[a, b] = gram[b, a] = np.dot(changes[a], changes[b])
-        ridge = REGULARISATION * np.trace(gram)
-        for a in range(used):
-            gram[a, a] += ridge
-        if ridge > 0.0:
-            gamma = np.linalg.solve(gram, right)
-            for a in range(used):
-                for j in range(y.size):
-                    new[j] -= gamma[a] * (steps[a, j] + changes[a, j])
-    return new.reshape(Y.shape), kept
+    memory, n = steps.shape
+    if made > 0:
+        slot = (made - 1) % memory
+        for j in range(n):
+            steps[slot, j] = y[j] - last[0, j]
+            changes[slot, j] = r[j] - last[1, j]
+    for j in range(n):
+        last[0, j], last[1, j] = y[j], r[j]
+        y[j] += r[j]
+    used = min(made, memory)
+    gram, gamma = np.empty((used, used)), np.empty(used)
+    ridge = 0.0
+    for a in range(used):
+        for b in range(a + 1):
+            dot = 0.0
+            for j in range(n):
+                dot += changes[a, j] * changes[b, j]
+            gram[a, b] = gram[b, a] = dot
+        dot = 0.0
+        for j in range(n):
+            dot += changes[a, j] * r[j]
+        gamma[a] = dot
+        ridge += REGULARISATION * gram[a, a]
+    if not ridge > 0.0:
+        return
+    for a in range(used):  # (gram + ridge) γ = changes·r, by elimination: the matrix is positive definite
+        gram[a, a] += ridge
+    for a in range(used):
+        for b in range(a + 1, used):
+            factor = gram[b, a] / gram[a, a]
+            gamma[b] -= factor * gamma[a]
+            for c in range(a, used):
+                gram[b, c] -= factor * gram[a, c]
+    for a in range(used - 1, -1, -1):
+        for b in range(a + 1, used):
+            gamma[a] -= gram[a, b] * gamma[b]
+        gamma[a] /= gram[a, a]
+    for a in range(used):
+        for j in range(n):
+            y[j] -= gamma[a] * (steps[a, j] + changes[a, j])

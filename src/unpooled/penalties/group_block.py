@@ -27,9 +27,9 @@ def toward_center(
     B: float, v1: float, v2: float, lam: float, theta: float
 ) -> tuple[float, float, float, float]:
     """(x, y, ‖w − b‖, its derivative in θ), where w = x b + y v."""
-    if lam > 0.0 and math.hypot(v1 + theta, v2) <= lam:
+    if lam > 0.0 and math.sqrt((v1 + theta) ** 2 + v2**2) <= lam:
         return 0.0, 0.0, B, 0.0
-    start = math.hypot(v1 - B - lam, v2)
+    start = math.sqrt((v1 - B - lam) ** 2 + v2**2)
     if start <= theta:
         return 1.0, 0.0, 0.0, 0.0
     if lam == 0.0:
@@ -40,13 +40,13 @@ def toward_center(
     if not low < f < high:
         f = 0.5 * (low + high)
     previous = math.inf
-    tolerance = ROUNDING * (theta + lam + B + math.hypot(v1, v2))
+    tolerance = ROUNDING * (theta + lam + B + math.sqrt(v1**2 + v2**2))
     for _ in range(100):
         y1, y2 = B + f * (v1 - B), f * v2
-        size = math.hypot(y1, y2)
+        size = math.sqrt(y1**2 + y2**2)
         y1, y2 = y1 / size, y2 / size
         e1, e2 = v1 - B - lam * y1, v2 - lam * y2
-        e = math.hypot(e1, e2)
+        e = math.sqrt(e1**2 + e2**2)
         excess = (1.0 - f) * e - theta
         if abs(excess) <= tolerance:
             break

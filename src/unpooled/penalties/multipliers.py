@@ -24,7 +24,7 @@ import numpy as np
 from unpooled.arrays import Array
 from unpooled.kernel import kernel, method
 from unpooled.penalties.base import prox
-from unpooled.penalties.roots import guarded
+from unpooled.penalties.roots import Bracket, chord, guarded, narrowed
 
 at_multiplier = method("at_multiplier")
 
@@ -96,27 +96,19 @@ def solve(record: Any, v: Array, step: float, center: Array, radius: float, ball
     theta, norm = within_radius(record, v, step, center, radius, 1.0, 0.0, out)
     if norm <= ball:
         return
-    high, above = 1.0, norm - ball
+    above = norm - ball
     theta, norm = within_radius(record, v, step, center, radius, 0.0, 0.0, out)
-    low, below = 0.0, ball - norm
-    if below <= 0.0:  # the least norm is the ball's, or exceeds it
-        if not -below <= EMPTY * ball:
+    if norm >= ball:  # the least norm is the ball's, or exceeds it
+        if not norm <= (1.0 + EMPTY) * ball:
             out[:] = np.nan
         return
-    kept = 0
-    for _ in range(100):  # regula falsi, with the Illinois rule
-        shrink = low + (high - low) * (below / (below + above))
-        if not low < shrink < high:
-            shrink = 0.5 * (low + high)
+    bracket = Bracket(0.0, 1.0, ball - norm, above, 0, 0)
+    for _ in range(300):
+        shrink = chord(bracket)
         theta, norm = within_radius(record, v, step, center, radius, shrink, theta, out)
-        excess = norm - ball
-        if abs(excess) <= ROUNDING * ball or high - low <= ROUNDING * high:
-            return
-        if excess > 0.0:
-            high, above = shrink, excess
-            below *= 0.5 if kept == 1 else 1.0
-            kept = 1
-        else:
-            low, below = shrink, -excess
-            above *= 0.5 if kept == -1 else 1.0
-            kept = -1
+        if abs(norm - ball) <= ROUNDING * ball or bracket.high - bracket.low <= ROUNDING * bracket.high:
+            break
+        bracket = narrowed(bracket, shrink, norm - ball)
+    if norm > ball:  # by rounding
+        for j in range(v.size):
+            out[j] *= ball / norm

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
-from unpooled.penalties.base import Order, Penalty, prox
+from unpooled.penalties.base import Order, Penalty
 from unpooled.penalties.inputs import finite_array, finite_number, flat, number, positive_number
-from unpooled.penalties.l1 import L1Record
 from unpooled.penalties.multipliers import norm2
-from unpooled.penalties.nuclear_ball import composed, thin_svd
-from unpooled.penalties.nuclear_solve import solve_nuclear
+from unpooled.penalties.nuclear_solve import filled, solve_nuclear
+from unpooled.penalties.singular import shrunk
+
+SMOOTHING = 1e-8  # of the subgradient, relative to ‖w‖
 
 
 class NuclearRecord(NamedTuple):
@@ -29,36 +30,33 @@ class NuclearRecord(NamedTuple):
     @kernel
     def prox(self, v: Array, step: float, out: Array) -> None:
         """Soft thresholding of the singular values."""
-        if not math.isfinite(norm2(v)):  # LAPACK would raise
-            out[:] = np.nan
-            return
-        V = np.empty((self.rows, self.columns))
-        V.reshape(-1)[:] = v
-        left, sigma, right = thin_svd(V)
-        shrunk = np.empty_like(sigma)
-        prox(L1Record(self.lam), sigma, step, shrunk)
-        out[:] = composed(left, shrunk, right).reshape(-1)
+        if math.isfinite(norm2(v)):  # else LAPACK would raise
+            shrunk(v, self.rows, self.columns, step * self.lam, math.inf, out)
+        else:
+            filled(out, math.nan)
 
     @kernel
     def constrained_prox(
         self, v: Array, step: float, center: Array, radius: float, ball: float, out: Array
     ) -> None:
         """See Penalty.constrained_prox; to a certified gap (``nuclear_solve``)."""
-        solve_nuclear(v, step * self.lam, center, radius, ball, self.rows, self.columns, out)
+        W = np.empty(v.size)
+        solve_nuclear(v, step * self.lam, center, radius, ball, self.rows, self.columns, W)
+        for j in range(v.size):
+            out[j] = W[j]
 
     @kernel
     def subgradient(self, w: Array, out: Array) -> None:
-        """λUVᵀ over the singular values that are not zero to rounding."""
-        if not math.isfinite(norm2(w)):
-            out[:] = np.nan
+        """λUVᵀ over the singular values that are not zero to rounding: (w − SVT(w, δ))·λ/δ, δ tiny."""
+        size = norm2(w)
+        if not 0.0 < size < math.inf:
+            filled(out, 0.0 if size == 0.0 else math.nan)
             return
-        W = np.empty((self.rows, self.columns))
-        W.reshape(-1)[:] = w
-        left, sigma, right = thin_svd(W)
-        negligible = max(self.rows, self.columns) * 2.0**-52 * sigma[0]
-        for i in range(sigma.size):
-            sigma[i] = self.lam if sigma[i] > negligible else 0.0
-        out[:] = composed(left, sigma, right).reshape(-1)
+        width = SMOOTHING * size
+        X = np.empty(w.size)
+        shrunk(w, self.rows, self.columns, width, math.inf, X)
+        for j in range(w.size):
+            out[j] = self.lam * (w[j] - X[j]) / width
 
 
 @dataclass(frozen=True)

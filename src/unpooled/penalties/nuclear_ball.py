@@ -12,20 +12,19 @@ P_ε the projection on the nuclear ball. For any Y and any feasible Z, with X = 
     gap = ½‖Z − X‖² + (λ‖Z‖_* − ⟨V − Y − X, Z⟩) + (ε‖Y‖_op − ⟨Y, Z − W₀⟩)  ≥  ½‖Z − W*‖²:
 
 the duality gap F(Z) − [F(X) + ⟨Y, X − W₀⟩ − ε‖Y‖_op], as a sum of non-negative terms, so that it does not
-drown in rounding.
+drown in rounding. All matrices lie flat.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
-from unpooled.penalties.anderson import extrapolated
-from unpooled.penalties.multipliers import norm2
+from unpooled.penalties.anderson import extrapolate
+from unpooled.penalties.singular import shrunk
 
 MEMORY = 8
 MAX_STEPS = 2000
@@ -33,101 +32,80 @@ RESIDUAL = 1e-12  # ‖X − Z‖ at which to stop, relative to the size of the 
 
 
 @kernel
-def thin_svd(A: Array) -> tuple[Array, Array, Array]:
-    """A = U diag(σ) Vᵀ, in one place because LAPACK's wrapper is slow to compile."""
-    return np.linalg.svd(A, full_matrices=False)
+def first_multiplier(
+    V: Array, lam: float, W0: Array, radius: float, rows: int, columns: int, size: float, Y: Array
+) -> None:
+    """The Y that would be exact if ‖·‖_* were linear around W₀; close where the radius is small.
 
-
-@kernel
-def composed(left: Array, sigma: Array, right: Array) -> Any:
-    """U diag(σ) Vᵀ."""
-    scaled = np.empty((sigma.size, right.shape[1]))
-    for i in range(sigma.size):
-        for j in range(right.shape[1]):
-            scaled[i, j] = sigma[i] * right[i, j]
-    return np.dot(left, scaled)
-
-
-@kernel
-def svt(A: Array, lam: float) -> Any:
-    """U diag((σ − λ)₊) Vᵀ, the prox of λ‖·‖_*."""
-    left, sigma, right = thin_svd(A)
-    for i in range(sigma.size):
-        sigma[i] = max(sigma[i] - lam, 0.0)
-    return composed(left, sigma, right)
-
-
-@kernel
-def nuclear_norm(A: Array) -> float:
-    """Σ_i σ_i(A)."""
-    total = 0.0
-    for sigma in thin_svd(A)[1]:
-        total += sigma
-    return total
-
-
-@kernel
-def projected(A: Array, radius: float) -> tuple[Array, float]:
-    """P_ε(A), and the operator norm κ of what it takes off: Σ_i (σ_i − κ)₊ = ε."""
-    left, sigma, right = thin_svd(A)
-    total, kappa = 0.0, 0.0
-    for i in range(sigma.size):  # in descending order
-        total += sigma[i]
-        if (total - radius) / (i + 1) < sigma[i]:
-            kappa = max((total - radius) / (i + 1), 0.0)
-    for i in range(sigma.size):
-        sigma[i] = max(sigma[i] - kappa, 0.0)
-    return composed(left, sigma, right), kappa
-
-
-@kernel
-def first_multiplier(V: Array, lam: float, W0: Array, radius: float) -> Any:
-    """The Y that would be exact if ‖·‖_* were linear around W₀: close, where the radius is small."""
-    left, sigma, right = thin_svd(W0)
-    for i in range(sigma.size):
-        sigma[i] = lam if sigma[i] > 1e-10 * sigma[0] else 0.0
-    D = V - W0 - composed(left, sigma, right)
-    return D - projected(D, radius)[0]
+    The gradient of ‖·‖_* there is taken from its Moreau envelope.
+    """
+    width = 1e-6 * size
+    D = np.empty(V.size)
+    shrunk(W0, rows, columns, width, math.inf, D)
+    for j in range(V.size):
+        D[j] = V[j] - W0[j] - lam * (W0[j] - D[j]) / width
+    shrunk(D, rows, columns, 0.0, radius, Y)
+    for j in range(V.size):
+        Y[j] = D[j] - Y[j]
 
 
 @kernel
 def in_radius(
-    V: Array, lam: float, W0: Array, radius: float, Y: Array, size: float
-) -> tuple[Array, Array, float, int]:
-    """(Z, Y, ‖Y‖_op, number of SVDs), from a first Y; ``size`` is what the residual is compared with."""
-    steps, changes = np.empty((MEMORY, V.size)), np.empty((MEMORY, V.size))
-    point, residual = np.empty(V.size), np.empty(V.size)
-    follows, kept, least = False, 0, math.inf
-    best, target, bound = W0, Y, 0.0
-    for step in range(MAX_STEPS):
-        X = svt(V - Y, lam)
-        P, kappa = projected(Y + X - W0, radius)
-        R = X - W0 - P
-        norm = norm2(R.reshape(-1))
-        if norm > 2.0 * least:  # an acceleration went wrong: a plain step never increases it
-            if not follows:
-                break  # it did, so this is rounding
-            Y, follows, kept = target, False, 0
+    V: Array, lam: float, W0: Array, radius: float, rows: int, columns: int, size: float, Y: Array, Z: Array
+) -> tuple[float, int]:
+    """Write Z, replace a first Y by the multiplier; return ‖Y‖_op and the number of SVDs.
+
+    ``size`` is what the residual is compared with.
+    """
+    n = V.size
+    A, X, y = np.empty(n), np.empty(n), Y.copy()
+    steps, changes, last = np.empty((MEMORY, n)), np.empty((MEMORY, n)), np.empty((2, n))
+    made, least, bound, step = 0, math.inf, 0.0, 0
+    while step < MAX_STEPS:
+        step += 1
+        for j in range(n):
+            A[j] = V[j] - y[j]
+        shrunk(A, rows, columns, lam, math.inf, X)
+        for j in range(n):
+            A[j] = y[j] + X[j] - W0[j]
+            X[j] -= W0[j]
+        square = 0.0
+        P = np.empty(n)
+        _, kappa = shrunk(A, rows, columns, 0.0, radius, P)
+        for j in range(n):
+            X[j] -= P[j]  # now the residual X − Z
+            square += X[j] * X[j]
+        norm = math.sqrt(square)
+        if made > 0 and norm > 2.0 * least:  # the acceleration failed; a plain step never increases the norm
+            for j in range(n):
+                y[j] = last[0, j] + last[1, j]
+            made = 0
             continue
         if norm < least:
-            best, bound, least = W0 + P, kappa, norm
-            target = Y + R
+            least, bound = norm, kappa
+            for j in range(n):
+                Z[j] = W0[j] + P[j]
+                Y[j] = y[j] + X[j]
         if norm <= RESIDUAL * size:
-            return best, target, bound, 2 * (step + 1)
-        Y, kept = extrapolated(Y, R, point, residual, steps, changes, kept, follows)
-        follows = True
-    return best, target, bound, 2 * MAX_STEPS
+            break
+        extrapolate(y, X, last, steps, changes, made)
+        made += 1
+    return bound, 2 * step
 
 
 @kernel
-def certified_gap(V: Array, lam: float, W0: Array, radius: float, Y: Array, kappa: float, Z: Array) -> Any:
+def certified_gap(
+    V: Array, lam: float, W0: Array, radius: float, rows: int, columns: int, Y: Array, kappa: float, Z: Array
+) -> float:
     """The gap of the module's docstring, at κ = ‖Y‖_op."""
-    X = svt(V - Y, lam)
+    A, X = np.empty(V.size), np.empty(V.size)
+    norm, _ = shrunk(Z, rows, columns, 0.0, math.inf, A)
+    for j in range(V.size):
+        A[j] = V[j] - Y[j]
+    shrunk(A, rows, columns, lam, math.inf, X)
     square, inner, pull = 0.0, 0.0, 0.0
-    for i in range(V.shape[0]):
-        for j in range(V.shape[1]):
-            square += (Z[i, j] - X[i, j]) ** 2
-            inner += (V[i, j] - Y[i, j] - X[i, j]) * Z[i, j]
-            pull += Y[i, j] * (Z[i, j] - W0[i, j])
-    penalty = max(lam * nuclear_norm(Z) - inner, 0.0)
-    return 0.5 * square + penalty + max(radius * kappa - pull, 0.0)
+    for j in range(V.size):
+        square += (Z[j] - X[j]) ** 2
+        inner += (A[j] - X[j]) * Z[j]
+        pull += Y[j] * (Z[j] - W0[j])
+    return float(0.5 * square + max(lam * norm - inner, 0.0) + max(radius * kappa - pull, 0.0))

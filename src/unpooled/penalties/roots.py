@@ -1,6 +1,8 @@
-"""One step of a bracketed Newton iteration."""
+"""One step of two bracketed root searches: Newton's where there is a derivative, regula falsi where not."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from unpooled.kernel import kernel
 
@@ -15,3 +17,34 @@ def guarded(newton: float, x: float, low: float, high: float, previous: float) -
     if low < newton < high and abs(newton - x) <= 0.5 * previous:
         return newton
     return 0.5 * (low + high)
+
+
+class Bracket(NamedTuple):
+    """An increasing function is −below at ``low`` and ``above`` at ``high``, up to the Illinois weights."""
+
+    low: float
+    high: float
+    below: float
+    above: float
+    moved: int  # which end moved last: −1 the lower, 1 the upper
+    steps: int
+
+
+@kernel
+def narrowed(bracket: Bracket, x: float, value: float) -> Bracket:
+    """The bracket after the function came out as ``value`` at x.
+
+    An end that stays for the second time counts half (the Illinois rule), so that both ends close in.
+    """
+    low, high, below, above, moved, steps = bracket
+    if value > 0.0:
+        return Bracket(low, x, below * (0.5 if moved == 1 else 1.0), value, 1, steps + 1)
+    return Bracket(x, high, -value, above * (0.5 if moved == -1 else 1.0), -1, steps + 1)
+
+
+@kernel
+def chord(bracket: Bracket) -> float:
+    """Where the chord between the two ends is zero; every third time their midpoint, for steep functions."""
+    low, high, below, above, _, steps = bracket
+    x = low + (high - low) * (below / (below + above))
+    return x if low < x < high and steps % 3 != 2 else 0.5 * (low + high)
