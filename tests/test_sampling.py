@@ -58,7 +58,7 @@ def test_without_replacement_and_in_range():
     for n, b in [(1, 1), (2, 1), (5, 5), (100, 25), (1000, 999)]:
         batch = minibatch(3, 1, 2, 0, n, b)
         assert len(set(batch.tolist())) == b
-        assert 0 <= batch.min()
+        assert batch.min() >= 0
         assert batch.max() < n
 
 

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
 
 from unpooled.arrays import Array, Float
 from unpooled.losses.base import LinearLoss
 from unpooled.plain import with_ones
 from unpooled.problem import Problem, row_weights
 from unpooled.spectrum import extreme_eigenvalues, largest_eigenvalue
+from unpooled.validation import is_sparse
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
@@ -51,7 +51,7 @@ class Curvature:
         L = largest_eigenvalue(lambda u: X.T @ (c * (X @ u)) / n, X.shape[1], POWER_ITERATIONS)
         if n == 1:
             return largest_row
-        return (n - b) / (b * (n - 1)) * largest_row + n * (b - 1) / (b * (n - 1)) * L
+        return float((n - b) / (b * (n - 1)) * largest_row + n * (b - 1) / (b * (n - 1)) * L)
 
     @cached_property
     def strong_convexity(self) -> float:
@@ -84,10 +84,10 @@ def _matrix(X: Any, intercept: bool) -> Any:
     """Rows as vectors, with the intercept's ones where there is one."""
     if intercept:
         return with_ones(X)
-    return X if scipy.sparse.issparse(X) else np.asarray(X).reshape(X.shape[0], -1)
+    return X if is_sparse(X) else np.asarray(X).reshape(X.shape[0], -1)
 
 
 def _squared_norms(X: Any) -> Array:
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X)
+    return np.asarray(np.einsum("ij,ij->i", X, X))

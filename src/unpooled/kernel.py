@@ -52,6 +52,7 @@ class Kernel:
         return _numba().njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(self.py_func)
 
     def __call__(self, *args: Any) -> Any:
+        """Run the compiled function."""
         return self.dispatcher(*args)
 
     def __get__(self, record: Any, owner: type | None = None) -> Any:
@@ -70,7 +71,7 @@ def method(name: str, default: Kernel | None = None) -> Callable[..., Any]:
     """A function of a record and arguments that calls the record's kernel ``name``, or else ``default``."""
 
     def call(record: Any, *args: Any) -> Any:
-        return getattr(type(record), name, default)(record, *args)
+        return _kernel_of(type(record), name, default)(record, *args)
 
     call.__name__ = call.__qualname__ = name
     _methods.append((call, default))
@@ -79,15 +80,23 @@ def method(name: str, default: Kernel | None = None) -> Callable[..., Any]:
     return call
 
 
+def _kernel_of(record: type, name: str, default: Kernel | None) -> Any:
+    """The record type's kernel of this name, or the default, or an error that names both."""
+    found = getattr(record, name, default)
+    if found is None:
+        raise TypeError(f"{record.__name__} has no kernel {name!r}")
+    return found
+
+
 def _teach(call: Callable[..., Any], default: Kernel | None) -> None:
     """Let compiled code call ``call``: the record's type names the kernel."""
     from numba.extending import overload
 
     def resolve(record, *args):  # type: ignore[no-untyped-def]  # numba compares the two signatures
-        implementation = getattr(record.instance_class, call.__name__, default).callee
+        implementation = _kernel_of(record.instance_class, call.__name__, default).callee
         return lambda record, *args: implementation(record, *args)
 
-    overload(call, jit_options=OPTIONS)(resolve)
+    overload(call, jit_options=OPTIONS)(resolve)  # type: ignore[arg-type]
 
 
 @functools.cache
@@ -98,7 +107,7 @@ def _numba() -> Any:
 
     @typeof_impl.register(Kernel)
     def _typeof_kernel(value: Kernel, context: Any) -> Any:
-        return numba.typeof(value.callee)
+        return numba.typeof(value.callee)  # type: ignore[no-untyped-call]
 
     for call, default in _methods:
         _teach(call, default)

@@ -1,4 +1,4 @@
-"""The stochastic gradient oracle of a client, ∇f(w; ξ) with ξ the minibatch of (seed, round, client, step)."""
+"""The stochastic gradient oracle of a client: ∇f(w; ξ), ξ the minibatch of (seed, round, client, step)."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from unpooled.arrays import Array
+from unpooled.validation import is_sparse
 
 if TYPE_CHECKING:
     from unpooled.data import Client
@@ -95,8 +96,9 @@ class PlainRegulariser(NamedTuple):
 
 def with_ones(X: Any) -> Any:
     """X with a column of ones behind the others; matrix rows are flattened."""
-    if scipy.sparse.issparse(X):
-        return scipy.sparse.hstack([X, np.ones((X.shape[0], 1))], format="csr")
+    if is_sparse(X):
+        ones = scipy.sparse.csr_array(np.ones((X.shape[0], 1), X.dtype))
+        return scipy.sparse.hstack([X, ones], format="csr")
     X = np.asarray(X).reshape(len(X), -1)
     return np.column_stack([X, np.ones(len(X), X.dtype)])
 

@@ -71,7 +71,7 @@ def cohort(seed: int, round: int, n_clients: int, size: int | None) -> npt.NDArr
 def minibatch(
     seed: int, round: int, client: int, step: int, n_rows: int, size: int | None
 ) -> npt.NDArray[np.int64]:
-    """The rows (0 … n_rows−1) of one local step, as every engine draws them; all rows when ``size`` is None."""
+    """The rows (0 … n_rows−1) of one local step, as every engine draws them; all when ``size`` is None."""
     if size is None or size >= n_rows:
         return np.arange(n_rows)
     chosen = np.empty(size, np.int64)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from unpooled.algorithms.base import Algorithm
 from unpooled.curvature import Curvature
 from unpooled.data import FederatedData
-from unpooled.engines.local import Diverged, Local
+from unpooled.engines.local import DivergenceError, Local
 from unpooled.federation import WEIGHTINGS, Federation
 from unpooled.ledger import Ledger
 from unpooled.problem import Problem
@@ -77,9 +77,7 @@ def simulate(
     Run
         Its ``status`` is "completed", "diverged" or "interrupted" (Ctrl-C); its w is always finite.
     """
-    if not isinstance(algorithm, Algorithm):
-        hint = f"; did you mean {algorithm.__name__}(…)?" if isinstance(algorithm, type) else ""
-        raise TypeError(f"algorithm must be one of unpooled's algorithms, got {algorithm!r}{hint}")
+    _check_algorithm(algorithm)
     metrics = dict(metrics or {})
     rounds = _rounds(rounds, algorithm)
     every = max(1, rounds // 100) if every is None else every
@@ -180,7 +178,7 @@ def _drive(
                         result(Status.INTERRUPTED, f"Saved after round {done} of {rounds}.").save(checkpoint)
                 bar.show(done, objective)
             final = result(Status.COMPLETED, f"All {rounds} rounds were done.")
-        except Diverged as failure:
+        except DivergenceError as failure:
             client = federation.data.ids[failure.client]
             message = f"The upload of client {client!r} was not finite in round {done + 1}."
             final = result(Status.DIVERGED, message)
@@ -207,12 +205,18 @@ def _gentler(algorithm: Algorithm, resolved: Algorithm) -> Algorithm | None:
     return None
 
 
+def _check_algorithm(algorithm: Any) -> None:
+    if not isinstance(algorithm, Algorithm):
+        hint = f"; did you mean {algorithm.__name__}(…)?" if isinstance(algorithm, type) else ""
+        raise TypeError(f"algorithm must be one of unpooled's algorithms, got {algorithm!r}{hint}")
+
+
 def _rounds(rounds: int | None, algorithm: Algorithm) -> int:
     """The number of rounds, given or prescribed by the algorithm."""
     planned = algorithm.planned_rounds()
-    if rounds is None and planned is None:
-        raise ValueError("rounds is missing: how many rounds should the run have?")
     rounds = planned if rounds is None else rounds
+    if rounds is None:
+        raise ValueError("rounds is missing: how many rounds should the run have?")
     _whole("rounds", rounds, 1)
     if planned is not None and rounds > planned:
         raise ValueError(f"rounds={rounds}, but the stages of {type(algorithm).__name__} end after {planned}")

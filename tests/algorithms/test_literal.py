@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.algorithms import literal
 
 import unpooled as up
+from tests.algorithms import literal
 
 LAM = 0.1
 STEPS = [1, 2, 3, 7, 10]

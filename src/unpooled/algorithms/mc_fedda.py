@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Self
 
 from unpooled.algorithms.base import State
 from unpooled.algorithms.c_fedda import CFedDA
@@ -43,8 +43,7 @@ class MCFedDA(DualAlgorithm):
     radius: float = math.inf
     schedule: str = "polynomial"
     a: float | None = None
-
-    output: ClassVar[str] = "last"
+    output: str = field(default="last", init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -70,13 +70,18 @@ def compiled_cohort(*records: type) -> Any:
     return compiled(run_cohort, records, parallel=True)
 
 
+def launched() -> int:
+    """How many threads numba has."""
+    return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
 @contextlib.contextmanager
 def threads(count: int | None) -> Iterator[None]:
     """Compiled loops inside run on so many threads, at most the cores there are (None: on all)."""
     before = numba.get_num_threads()
     try:
         if count is not None:
-            numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+            numba.set_num_threads(min(count, launched()))
         yield
     finally:
         numba.set_num_threads(before)

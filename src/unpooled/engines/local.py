@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 UPLOAD_BYTES = 2**26  # uploads held at a time; larger cohorts go through in parts, with the same bits
 
 
-class Diverged(ArithmeticError):
+class DivergenceError(ArithmeticError):
     """A client's upload is not finite."""
 
     def __init__(self, client: int):
@@ -81,7 +81,7 @@ class LocalClients:
             raise ValueError(f"the clients' memory has shape {self.memory.shape}, expected {shape}")
 
     def round(self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weights: Array) -> Arrays:
-        """The weighted mean of the cohort's uploads; raises ``Diverged`` where one is not finite."""
+        """The weighted mean of the cohort's uploads; raises ``DivergenceError`` where one is not finite."""
         from unpooled.engines.cohort import add_weighted
 
         point = self.algorithm.unpack(problem, down, round)
@@ -116,4 +116,4 @@ class LocalClients:
                 loop(plan, oracle, problem.regulariser, client, down, self.memory[client], up[s])
                 sound[s] = all_sound(up[s])
         if not sound.all():
-            raise Diverged(int(cohort[np.argmin(sound)]))
+            raise DivergenceError(int(cohort[np.argmin(sound)]))

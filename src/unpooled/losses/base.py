@@ -53,11 +53,11 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from unpooled.arrays import Array
 from unpooled.kernel import kernel, method
 from unpooled.rows import adjoint, margins
+from unpooled.validation import is_sparse
 
 value = method("value")
 residual = method("residual")
@@ -146,7 +146,7 @@ class LinearLoss(ABC):
         """A bound L of the curvature of ``value``: the top eigenvalue of Xᵀ diag(s_i c_i) X / n."""
         from unpooled.spectrum import largest_eigenvalue
 
-        X = X if scipy.sparse.issparse(X) else np.asarray(X).reshape(len(y), -1)
+        X = X if is_sparse(X) else np.asarray(X).reshape(len(y), -1)
         d = _normalised(sample_weight, len(y)) * self.curvature(np.asarray(y, dtype=np.float64))
         return largest_eigenvalue(lambda u: X.T @ (d * (X @ u)), X.shape[1], iterations)
 
@@ -154,7 +154,7 @@ class LinearLoss(ABC):
 def linear_margins(X: Any, w: Array, intercept: Any = None) -> Array:
     """Z = Xw + b as a float64 array of shape (n, C), C = 1 where w has one output."""
     w = np.asarray(w, dtype=np.float64)
-    if not scipy.sparse.issparse(X):
+    if not is_sparse(X):
         X = np.asarray(X)
         if X.ndim == 3:
             X, w = X.reshape(len(X), -1), w.reshape(-1)
@@ -166,7 +166,7 @@ def linear_margins(X: Any, w: Array, intercept: Any = None) -> Array:
 
 def pull_back(X: Any, Z: Array) -> Array:
     """XᵀZ, of shape (p, C)."""
-    X = X if scipy.sparse.issparse(X) else np.asarray(X).reshape(len(Z), -1)
+    X = X if is_sparse(X) else np.asarray(X).reshape(len(Z), -1)
     return np.asarray(X.T @ Z, dtype=np.float64)
 
 
@@ -177,4 +177,4 @@ def _normalised(sample_weight: Array | None, n: int) -> Array:
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n},)")
-    return weight / weight.sum()
+    return np.asarray(weight / weight.sum())

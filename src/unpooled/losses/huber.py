@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class HuberRecord(NamedTuple):
     delta: float
 
     @kernel
-    def value(self, z: Array, y: float) -> float:
+    def value(self, z: Array, y: float) -> Any:
         """ℓ(z, y)."""
         r = z[0] - y
         clipped = min(max(r, -self.delta), self.delta)

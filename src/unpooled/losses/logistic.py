@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class LogisticRecord(NamedTuple):
     scale: float = 1.0
 
     @kernel
-    def value(self, z: Array, y: float) -> float:
+    def value(self, z: Array, y: float) -> Any:
         """ℓ(z, y), without overflow for margins of either sign."""
         m = z[0] if y > 0 else -z[0]
         return self.scale * (np.log1p(np.exp(-abs(m))) + max(-m, 0.0))

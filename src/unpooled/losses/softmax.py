@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class SoftmaxRecord(NamedTuple):
     scale: float = 1.0
 
     @kernel
-    def value(self, z: Array, y: float) -> float:
+    def value(self, z: Array, y: float) -> Any:
         """ℓ(z, y), with the largest margin taken out so that nothing overflows."""
         top = z[0]
         for c in range(1, z.size):

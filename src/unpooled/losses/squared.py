@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class SquaredRecord(NamedTuple):
     half: float = 0.5
 
     @kernel
-    def value(self, z: Array, y: float) -> float:
+    def value(self, z: Array, y: float) -> Any:
         """ℓ(z, y)."""
         return self.half * (z[0] - y) * (z[0] - y)
 
