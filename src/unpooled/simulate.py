@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
+from threadpoolctl import threadpool_limits
 
 from unpooled.algorithms.base import Algorithm
 from unpooled.curvature import Curvature
@@ -159,7 +160,8 @@ def _drive(
     """Go through the rounds; however it ends, there is a result."""
     name = type(federation.algorithm).__name__
     done = federation.state.round
-    with Bar(name, rounds, done, progress) as bar:
+    # BLAS threads that spin after a product would take the cores from the clients' threads.
+    with threadpool_limits(limits=1, user_api="blas"), Bar(name, rounds, done, progress) as bar:
         for note in notes:
             bar.say(note)
         try:

@@ -1,0 +1,66 @@
+"""Figures; the only importer of matplotlib."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unpooled.experiments.experiment import Experiment
+from unpooled.run import Run
+
+# Okabe and Ito's colours, told apart by people with any colour vision; lines differ in dash as well.
+STYLES = [
+    {"color": "#555555", "linestyle": (0, (1, 1.2))},
+    {"color": "#E69F00", "linestyle": (0, (5, 1.5))},
+    {"color": "#0072B2", "linestyle": "-"},
+    {"color": "#D55E00", "linestyle": (0, (4, 1.2, 1, 1.2))},
+    {"color": "#009E73", "linestyle": (0, (2.5, 1))},
+]
+LINEAR = ("f1", "rank")
+
+
+def experiment_figure(
+    experiment: Experiment, runs: Mapping[str, Sequence[Run]], path: str | os.PathLike[str]
+) -> Path:
+    """One panel a metric, one line a method: the mean over seeds, with its range as a band."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    path = Path(path)
+    labels = experiment.metrics
+    with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+        figure, axes = plt.subplots(1, len(labels), figsize=(3.1 * len(labels), 3.1), layout="constrained")
+        for axis, (metric, label) in zip(np.atleast_1d(axes), labels.items(), strict=True):
+            for style, (method, method_runs) in zip(STYLES, runs.items(), strict=False):
+                _line(axis, method_runs, metric, method, style)
+            if metric == experiment.expected.get("metric"):
+                optimum = experiment.expected["optimum"]
+                axis.axhline(optimum, color="black", linewidth=0.8, zorder=0)
+                axis.annotate("exact optimum", (0.02, optimum), xycoords=("axes fraction", "data"),
+                              xytext=(0, 3), textcoords="offset points", fontsize=7.5)  # fmt: skip
+            axis.set_yscale("linear" if metric in LINEAR else "log")
+            axis.set_xlabel("communication round")
+            axis.set_title(label, fontsize=9.5)
+            axis.margins(x=0)
+        handles, names = np.atleast_1d(axes)[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=200)
+        plt.close(figure)
+    return path
+
+
+def _line(axis: Any, runs: Sequence[Run], metric: str, label: str, style: Mapping[str, Any]) -> None:
+    rounds = runs[0].history["round"]
+    values = np.array([run.history[metric] for run in runs])
+    axis.plot(rounds, values.mean(axis=0), label=label, linewidth=1.5, **style)
+    if len(runs) > 1:
+        axis.fill_between(
+            rounds, values.min(axis=0), values.max(axis=0), color=style["color"], alpha=0.18, lw=0
+        )
