@@ -136,15 +136,18 @@ def _package_digest() -> bytes:
 
 
 def _digest(records: tuple[type, ...]) -> str:
-    """A digest of the package and of the bytecode of the kernels of ``records`` (which may be a user's)."""
+    """A digest of the package and of the kernels of ``records``, which may be a user's.
+
+    It takes their bytecode, and the whole file they stand in for the functions they call.
+    """
     digest = hashlib.sha256(_package_digest())
     for record in records:
         for name, value in sorted(vars(record).items()):
             if isinstance(value, Kernel):
                 code = value.py_func.__code__
-                digest.update(
-                    repr((record.__qualname__, name, code.co_code, code.co_consts, code.co_names)).encode()
-                )
+                digest.update(repr((record.__qualname__, name, code.co_code, code.co_consts)).encode())
+                if os.path.isfile(code.co_filename):
+                    digest.update(Path(code.co_filename).read_bytes())
     return digest.hexdigest()[:20]
 
 
@@ -153,9 +156,8 @@ def _cache_directory(digest: str) -> Path | None:
     """Where compiled code of this digest is kept; None where nothing can be written."""
     root = os.environ.get("UNPOOLED_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    for base in (
-        (Path(root),) if root else (Path(home) / "unpooled", Path(tempfile.gettempdir()) / "unpooled")
-    ):
+    bases = [Path(root)] if root else [Path(home) / "unpooled", Path(tempfile.gettempdir()) / "unpooled"]
+    for base in bases:
         try:
             directory = base / "kernels" / digest
             directory.mkdir(parents=True, exist_ok=True)

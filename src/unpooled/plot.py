@@ -13,7 +13,7 @@ from unpooled.experiments.experiment import Experiment
 from unpooled.run import Run
 
 # Okabe and Ito's colours, told apart by people with any colour vision; lines differ in dash as well.
-STYLES = [
+STYLES: list[dict[str, Any]] = [
     {"color": "#555555", "linestyle": (0, (1, 1.2))},
     {"color": "#E69F00", "linestyle": (0, (5, 1.5))},
     {"color": "#0072B2", "linestyle": "-"},

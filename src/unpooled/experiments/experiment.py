@@ -18,7 +18,7 @@ from unpooled.problem import Problem
 from unpooled.run import Run
 from unpooled.simulate import simulate
 
-METRICS: dict[str, Callable[[FederatedData], Callable[..., float]]] = {
+METRICS: dict[str, Callable[[Any], Callable[..., float]]] = {
     "l2": lambda data: metrics.l2_error(data.truth),
     "l1": lambda data: metrics.l1_error(data.truth),
     "f1": lambda data: metrics.support_f1(data.truth),

@@ -1,0 +1,53 @@
+"""The command line, as a user types it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import unpooled as up
+from unpooled.cli import app
+
+runner = CliRunner()
+
+
+def test_version_and_help():
+    assert runner.invoke(app, ["--version"]).output.strip() == f"unpooled {up.__version__}"
+    assert "reproduce" in runner.invoke(app, ["--help"]).output
+    command = shutil.which("unpooled", path=str(Path(sys.executable).parent))
+    assert command is not None
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert up.__version__ in done.stdout
+
+
+def test_reproduce_one_method(tmp_path):
+    """A real run of one method at the paper's size; its figure and its saved run."""
+    result = runner.invoke(
+        app, ["reproduce", "lasso", "--method", "Fast-FedDA", "--seeds", "1", "--out", str(tmp_path)]
+    )
+    assert result.exit_code == 0, result.output
+    assert "Fast-FedDA" in result.output
+    assert "values agree with the expected ones" in result.output
+    folder = tmp_path / "lasso"
+    assert (folder / "lasso.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "lasso.pdf").read_bytes().startswith(b"%PDF")
+    run = up.load(folder / "Fast-FedDA-seed0.run")
+    assert run.status == "completed"
+    assert run.ledger.rounds == 2000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "nothing"], "there is no experiment 'nothing'"),
+        (["reproduce", "lasso", "--method", "Adam"], "Adam is not one of FedMiD"),
+        (["reproduce", "lasso", "--seeds", "0"], "greater than or equal to 1"),
+    ],
+)
+def test_mistakes(arguments, message):
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())

@@ -1,0 +1,122 @@
+"""Compilation: late, cached on disk, and never stale."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from unpooled.kernel import KEPT_DIGESTS, _digest, _forget_oldest, compiled, kernel, method
+
+double = method("double")
+
+
+class Two(NamedTuple):
+    factor: float
+
+    @kernel
+    def double(self, x):
+        return self.factor * x
+
+
+class Bare(NamedTuple):
+    factor: float
+
+
+def python(code, cache):
+    environment = {**os.environ, "UNPOOLED_CACHE_DIR": str(cache)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_does_not_import_numba_or_matplotlib(tmp_path):
+    code = "import unpooled, sys; print([m for m in ('numba', 'matplotlib', 'pandas') if m in sys.modules])"
+    assert python(code, tmp_path) == "[]"
+
+
+def test_methods_are_found_by_the_type_of_the_record():
+    assert double(Two(2.0), 3.0) == 6.0
+    assert Two(2.0).double(3.0) == 6.0
+    assert Two.double.py_func(Two(2.0), 3.0) == 6.0
+
+    def twice(record, x):
+        return double(record, double(record, x))
+
+    assert compiled(twice, (Two,))(Two(2.0), 3.0) == 12.0
+    with pytest.raises(TypeError, match=r"Bare has no kernel 'double'"):
+        double(Bare(1.0), 1.0)
+
+
+def test_nan_is_seen_by_compiled_comparisons():
+    """The fast-math flags must not let the compiler assume that NaN does not happen."""
+    from unpooled.engines.cohort import all_sound
+
+    for wrong in (np.nan, np.inf, -np.inf, 1e200):
+        up = np.zeros((2, 9))
+        assert all_sound(up)
+        up[1, 4] = wrong
+        assert not all_sound(up)
+        assert not all_sound.py_func(up)
+
+
+MODULE = """
+from typing import NamedTuple
+from unpooled.kernel import compiled, kernel, method
+grow = method("grow")
+class Grow(NamedTuple):
+    by: float
+    @kernel
+    def grow(self, x):
+        return {body}
+def run(record, x):
+    return grow(record, x)
+"""
+
+
+def test_cached_on_disk_and_recompiled_when_a_kernel_changes(tmp_path):
+    """A second process loads the compiled code; an edited kernel of a user's module is compiled anew."""
+    module = tmp_path / "mine.py"
+    call = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.dont_write_bytecode = True; import mine;"
+        "f = mine.compiled(mine.run, (mine.Grow,));"
+        "print(f(mine.Grow(2.0), 5.0), sum(f.stats.cache_hits.values()))"
+    )
+    module.write_text(MODULE.format(body="x + self.by"))
+    assert python(call, tmp_path / "cache") == "7.0 0"
+    assert python(call, tmp_path / "cache") == "7.0 1"
+    module.write_text(MODULE.format(body="x * self.by"))
+    assert python(call, tmp_path / "cache") == "10.0 0"
+    helper = MODULE.format(body="lift(x) * self.by").replace(
+        "class", "@kernel\ndef lift(x):\n    return x + 1\nclass"
+    )
+    module.write_text(helper)
+    assert python(call, tmp_path / "cache") == "12.0 0"
+    module.write_text(helper.replace("x + 1", "x + 2"))
+    assert python(call, tmp_path / "cache") == "14.0 0"
+
+
+def test_digest_knows_every_kernel_of_a_record():
+    assert _digest((Two,)) != _digest((Bare,))
+    assert _digest((Two,)) == _digest((Two,))
+
+
+def test_only_recent_digests_are_kept(tmp_path):
+    for i in range(KEPT_DIGESTS + 5):
+        (tmp_path / f"d{i}").mkdir()
+        os.utime(tmp_path / f"d{i}", (i, i))
+    _forget_oldest(tmp_path)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert len(left) == KEPT_DIGESTS
+    assert "d0" not in left
+    assert f"d{KEPT_DIGESTS + 4}" in left
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
+    (tmp_path / "file").write_text("")
+    code = "from unpooled.sampling import cohort; print(len(cohort(0, 0, 9, 4)))"
+    assert python(code, tmp_path / "file") == "4"
+    assert Path(tmp_path / "file").is_file()
