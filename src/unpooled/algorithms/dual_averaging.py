@@ -10,7 +10,7 @@ import numpy as np
 from unpooled.algorithms.base import Algorithm, State, check_positive, check_steps
 from unpooled.algorithms.schedule import check_schedule
 from unpooled.algorithms.tuning import DualNumbers
-from unpooled.algorithms.vectors import divide, subtract
+from unpooled.algorithms.vectors import subtract
 from unpooled.arrays import Array, Float
 from unpooled.kernel import kernel
 from unpooled.oracle import stochastic_gradient, workspace
@@ -47,9 +47,8 @@ class DualAveraging(NamedTuple):
         work = workspace(oracle, client, w)
         for j in range(self.alpha.size):
             stochastic_gradient(oracle, client, j, w, work, G)
-            ascend(h, self.alpha[j], G, 0.5 * self.mu, w)
+            ascend(h, self.alpha[j], G, 0.5 * self.mu, w, self.c[j], v)
             if j + 1 < self.alpha.size:
-                divide(v, h, -self.c[j])
                 prox(regulariser, v, self.A[j] / self.c[j], center, self.radius, w)
         subtract(up[0], h, down[0])
 
@@ -99,7 +98,9 @@ def dual_prox(
 
 
 @kernel
-def ascend(h: Array, alpha: float, G: Array, half_mu: float, w: Array) -> None:
-    """h ← h + α(G − (μ/2)w)."""
+def ascend(h: Array, alpha: float, G: Array, half_mu: float, w: Array, c: float, v: Array) -> None:
+    """h ← h + α(G − (μ/2)w), and v ← −h/c, the point that the prox starts from."""
+    scale = -1.0 / c
     for q in range(h.size):
         h[q] += alpha * (G[q] - half_mu * w[q])
+        v[q] = scale * h[q]

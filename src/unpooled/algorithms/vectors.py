@@ -21,13 +21,6 @@ def subtract(out: Array, x: Array, y: Array) -> None:
 
 
 @kernel
-def divide(out: Array, x: Array, c: float) -> None:
-    """out ← x / c."""
-    for q in range(out.size):
-        out[q] = x[q] / c
-
-
-@kernel
 def add_difference(out: Array, x: Array, y: Array) -> None:
     """out ← out + x − y."""
     for q in range(out.size):
