@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from unpooled.arrays import Array, Float
 
@@ -39,7 +40,7 @@ class Layout:
         """The number C of margins a row has."""
         return self.shape[1] if self.order == "F" else 1
 
-    def pack(self, w: Array | None, intercept: Array | float | None = None) -> Float:
+    def pack(self, w: ArrayLike | None, intercept: ArrayLike | None = None) -> Float:
         """The flat vector of (w, intercept); what is None is zero."""
         flat = np.zeros(self.size)
         if w is not None:

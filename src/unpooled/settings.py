@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from unpooled.algorithms.base import Algorithm
@@ -15,7 +16,7 @@ RESUMABLE = ("rounds",)  # settings that may differ when a run is resumed
 
 
 def describe(
-    algorithm: Algorithm, problem: Problem, data: FederatedData, start: Float, options: dict[str, Any]
+    algorithm: Algorithm, problem: Problem, data: FederatedData, start: Float, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Everything that decides a run's bits."""
     return {
@@ -23,7 +24,7 @@ def describe(
         "problem": repr(problem),
         "data": data.fingerprint(),
         "start": hashlib.blake2b(start.tobytes(), digest_size=8).hexdigest(),
-        **_plain(options),
+        **_plain(dict(options)),
     }
 
 

@@ -5,27 +5,23 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
-from threadpoolctl import threadpool_limits
 
 from unpooled.algorithms.base import Algorithm
 from unpooled.curvature import Curvature
 from unpooled.data import FederatedData
-from unpooled.engines.local import DivergenceError, Local
-from unpooled.federation import WEIGHTINGS, Federation
-from unpooled.ledger import Ledger
+from unpooled.engines.local import Local
+from unpooled.federation import WEIGHTINGS
 from unpooled.problem import Problem
-from unpooled.progress import Bar
-from unpooled.recorder import Metric, Recorder
+from unpooled.recorder import Metric
 from unpooled.run import Run, Status
 from unpooled.runfile import load
-from unpooled.settings import check_same, describe, resumed
-from unpooled.versions import versions
+from unpooled.settings import resumed
+from unpooled.trial import Trial
 
 RESTARTS = 12  # of a run whose step was chosen for it, each with half the step
 GROWTH = 100.0  # an objective this many times the first one's size counts as divergence in such a run
@@ -92,9 +88,6 @@ def simulate(
     data = data if dtype is None else data.astype(dtype)
     states = np.dtype(np.float64 if dtype is None else dtype)
     bound = problem.bind(data)
-    start = bound.layout.pack(
-        None if w0 is None else np.asarray(w0), None if intercept0 is None else np.asarray(intercept0)
-    )
     options = {
         "rounds": rounds,
         "cohort": cohort,
@@ -103,108 +96,46 @@ def simulate(
         "dtype": str(states),
         "weighting": weighting,
     }
-    curvature = Curvature(problem, data, batch_size)
-
-    def attempt(algorithm: Algorithm, notes: list[str], chosen: bool) -> Run:
-        settings = describe(algorithm, problem, data, start, options)
-        recorder = Recorder(algorithm, bound, data, metrics)
-        memory, state, ledger = None, None, Ledger(setup_rounds=curvature.rounds)
-        if previous is not None:
-            check_same(previous.settings, settings)
-            memory, state, ledger = previous.memory, previous.state, previous.ledger
-            recorder.go_on(previous.history, every)
-        clients = (engine or Local()).open(algorithm, bound, data, seed, batch_size, states, memory)
-        state = state or algorithm.init(algorithm.problem_at(bound, 0), start)
-        federation = Federation(
-            algorithm, bound, data, clients, cohort, seed, weighting, states, state, ledger
-        )
-        began = time.perf_counter()
-        before = 0.0 if previous is None else previous.seconds
-
-        def result(status: Status, message: str) -> Run:
-            now = recorder.good if status == Status.DIVERGED and recorder.good else federation.state
-            w, intercept = bound.layout.unpack(algorithm.estimate(bound, now))
-            seconds = before + time.perf_counter() - began
-            return Run(
-                w, intercept, status, message, recorder.history(), federation.ledger, settings, notes,
-                versions(), seed, seconds, now, clients.memory,
-            )  # fmt: skip
-
-        growth = GROWTH if chosen else math.inf
-        return _drive(federation, recorder, rounds, every, growth, result, checkpoint, progress, notes)
-
+    trial = Trial(
+        problem=bound,
+        data=data,
+        start=bound.layout.pack(w0, intercept0),
+        dtype=states,
+        options=options,
+        metrics=metrics,
+        every=every,
+        engine=engine or Local(),
+        previous=previous,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
     if previous is not None:
-        return attempt(resumed(algorithm, previous.settings), list(previous.notes), chosen=False)
+        return trial.run(resumed(algorithm, previous.settings), list(previous.notes), (), 0, math.inf)
+
+    curvature = Curvature(problem, data, batch_size)
     resolved, notes = algorithm.resolve(curvature, rounds)
+    said = notes
     for left in range(RESTARTS, -1, -1):
-        retry = _gentler(algorithm, resolved) if left else None
-        run = attempt(resolved, notes, chosen=retry is not None)
-        if run.status != Status.DIVERGED or retry is None:
+        gentler = _gentler(algorithm, resolved) if left else {}
+        run = trial.run(resolved, notes, said, curvature.rounds, GROWTH if gentler else math.inf)
+        if run.status != Status.DIVERGED or not gentler:
             break
+        retry = dataclasses.replace(algorithm, **gentler)  # type: ignore[type-var]
         resolved, _ = retry.resolve(curvature, rounds)
-        notes = [*notes, f"{run.message} It was started again with half the step: {resolved}."]
+        number = ", ".join(f"{name} = {value:.4g}" for name, value in gentler.items())
+        said = [f"{run.message} It was started again with half the step, {number}."]
+        notes = [*notes, *said]
     return run
 
 
-def _drive(
-    federation: Federation,
-    recorder: Recorder,
-    rounds: int,
-    every: int,
-    growth: float,
-    result: Any,
-    checkpoint: str | os.PathLike[str] | None,
-    progress: bool | None,
-    notes: list[str],
-) -> Run:
-    """Go through the rounds; however it ends, there is a result."""
-    name = type(federation.algorithm).__name__
-    done = federation.state.round
-    # BLAS threads that spin after a product would take the cores from the clients' threads.
-    with threadpool_limits(limits=1, user_api="blas"), Bar(name, rounds, done, progress) as bar:
-        for note in notes:
-            bar.say(note)
-        try:
-            if not recorder.columns:
-                bar.show(done, recorder.record(federation.state))
-            limit = growth * (1.0 + abs(recorder.columns["objective"][0])) if recorder.columns else math.inf
-            for state in federation.rounds(rounds):
-                done = state.round
-                objective = None
-                if done % every == 0 or done == rounds:
-                    objective = recorder.record(state)
-                    if not objective <= limit:
-                        message = f"The objective was {objective:.3g} after round {done}."
-                        return _finish(result(Status.DIVERGED, message), checkpoint)
-                    if checkpoint is not None and done < rounds:
-                        result(Status.INTERRUPTED, f"Saved after round {done} of {rounds}.").save(checkpoint)
-                bar.show(done, objective)
-            final = result(Status.COMPLETED, f"All {rounds} rounds were done.")
-        except DivergenceError as failure:
-            client = federation.data.ids[failure.client]
-            message = f"The upload of client {client!r} was not finite in round {done + 1}."
-            final = result(Status.DIVERGED, message)
-        except KeyboardInterrupt:
-            final = result(
-                Status.INTERRUPTED, f"Interrupted after round {done} of {rounds}; resume= goes on."
-            )
-    return _finish(final, checkpoint)
-
-
-def _finish(run: Run, checkpoint: str | os.PathLike[str] | None) -> Run:
-    if checkpoint is not None:
-        run.save(checkpoint)
-    return run
-
-
-def _gentler(algorithm: Algorithm, resolved: Algorithm) -> Algorithm | None:
-    """The algorithm with half the step that was chosen for it; None where the user gave the step."""
+def _gentler(algorithm: Algorithm, resolved: Algorithm) -> dict[str, float]:
+    """Half the step that was chosen for the algorithm; nothing where the user gave it."""
     asked, chosen = algorithm.settings(), resolved.settings()
     if "gamma" in asked and asked["gamma"] is None:
-        return dataclasses.replace(algorithm, gamma=2.0 * chosen["gamma"])  # type: ignore[type-var]
+        return {"gamma": 2.0 * chosen["gamma"]}
     if "step" in asked and asked["step"] is None:
-        return dataclasses.replace(algorithm, step=0.5 * chosen["step"])  # type: ignore[type-var]
-    return None
+        return {"step": 0.5 * chosen["step"]}
+    return {}
 
 
 def _check_algorithm(algorithm: Any) -> None:

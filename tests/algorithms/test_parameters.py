@@ -91,6 +91,12 @@ def test_defaults_follow_the_rule_and_are_said(data):
     assert c["gamma"] == pytest.approx(chosen["gamma"] / 10)
 
 
+def test_a_schedule_whose_steps_grow_is_said(data):
+    said = up.simulate(up.FastFedDA(mu=0.1, gamma=50.0, a=1500.0), PROBLEM, data, rounds=2).notes
+    assert said == ["a = 1500 is below 4 gamma / mu = 2000: steps grow before they shrink"]
+    assert up.simulate(up.FastFedDA(mu=0.1, gamma=50.0, a=2000.0), PROBLEM, data, rounds=2).notes == []
+
+
 def test_without_strong_convexity_a_is_a_quarter_of_the_run():
     wide = up.datasets.sparse_regression(seed=0, n_clients=4, n_rows=5, n_features=60, sparsity=3)
     run = up.simulate(up.FastFedDA(local_steps=5), PROBLEM, wide, rounds=40, batch_size=2)

@@ -55,6 +55,10 @@ def dual_numbers(
     if a is None:
         a = 4.0 * gamma / mu if mu > 0 else math.inf
         said.append(f"a = {a:.4g}: 4 gamma / mu")
+    elif mu > 0 and a < 4.0 * gamma / mu:
+        said.append(
+            f"a = {a:.4g} is below 4 gamma / mu = {4 * gamma / mu:.4g}: steps grow before they shrink"
+        )
     return DualNumbers(mu, gamma, a), said
 
 

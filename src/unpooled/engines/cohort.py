@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -68,6 +69,14 @@ def add_weighted(mean: Array, weights: Array, up: Array) -> None:
 def compiled_cohort(*records: type) -> Any:
     """``run_cohort`` for these types of records, cached on disk."""
     return compiled(run_cohort, records, parallel=True)
+
+
+def will_compile(function: Any) -> bool:
+    """Whether a call would compile: nothing was compiled in this process, and nothing is kept on disk."""
+    if function.signatures:
+        return False
+    kept = Path(function.stats.cache_path or "")
+    return not any(kept.glob(f"{run_cohort.__name__}-*.nbi"))
 
 
 def launched() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,7 @@ class LocalClients:
         memory: Array | None,
     ):
         self.threads = engine.threads
+        self.say: Callable[[str], None] = lambda sentence: None
         self.algorithm = algorithm
         self.layout = problem.layout
         self.dtype = dtype
@@ -99,14 +101,17 @@ class LocalClients:
 
     def _run(self, problem: BoundProblem, round: int, cohort: Array, down: Array, up: Array) -> None:
         """Fill ``up`` with the uploads of ``cohort``, compiled where loss and penalty are."""
-        from unpooled.engines.cohort import all_sound, compiled_cohort, threads
+        from unpooled.engines.cohort import all_sound, compiled_cohort, threads, will_compile
 
         plan, draws = self.algorithm.plan(problem, round), self.draws._replace(round=round)
         sound = np.empty(len(cohort), np.bool_)
         if problem.is_compiled:
             records = (plan, problem.loss, self.rows, draws, *problem.regulariser)
+            function = compiled_cohort(*map(type, records))
+            if will_compile(function):
+                self.say("compiling the local loop, once for this algorithm, loss and penalty …")
             with threads(self.threads):
-                compiled_cohort(*map(type, records))(*records, cohort, down, self.memory, up, sound)
+                function(*records, cohort, down, self.memory, up, sound)
         else:
             oracle = (PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle)(
                 problem.loss, self.rows, draws

@@ -1,0 +1,149 @@
+"""One attempt at a run: from its start, or from where a saved run stopped, to its end, whatever that is."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from unpooled.algorithms.base import Algorithm
+from unpooled.arrays import Float
+from unpooled.data import FederatedData
+from unpooled.engines.local import DivergenceError
+from unpooled.federation import Federation
+from unpooled.ledger import Ledger
+from unpooled.problem import BoundProblem
+from unpooled.progress import Bar
+from unpooled.recorder import Metric, Recorder
+from unpooled.run import Run, Status
+from unpooled.settings import check_same, describe
+from unpooled.versions import versions
+
+Result = Callable[[Status, str], Run]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Everything about a run but its algorithm's numbers, which may need more than one attempt."""
+
+    problem: BoundProblem
+    data: FederatedData
+    start: Float
+    dtype: np.dtype[Any]
+    options: Mapping[str, Any]  # rounds, cohort, batch_size, seed, dtype, weighting
+    metrics: Mapping[str, Metric]
+    every: int
+    engine: Any
+    previous: Run | None
+    checkpoint: str | os.PathLike[str] | None
+    progress: bool | None
+
+    def run(
+        self, algorithm: Algorithm, notes: list[str], said: Sequence[str], setup_rounds: int, growth: float
+    ) -> Run:
+        """The run with this algorithm.
+
+        An objective ``growth`` times the size of the first one counts as divergence. Of its ``notes``,
+        those in ``said`` are shown above the progress bar.
+        """
+        settings = describe(algorithm, self.problem.problem, self.data, self.start, self.options)
+        recorder = Recorder(algorithm, self.problem, self.data, self.metrics)
+        federation = self._federation(algorithm, settings, setup_rounds)
+        before = 0.0
+        if self.previous is not None:
+            recorder.go_on(self.previous.history, self.every)
+            before = self.previous.seconds
+        began = time.perf_counter()
+
+        def result(status: Status, message: str) -> Run:
+            """What there is to show now; after a divergence, the last state with a finite objective."""
+            state = federation.state
+            if status == Status.DIVERGED and recorder.good is not None:
+                state = recorder.good
+            w, intercept = self.problem.layout.unpack(algorithm.estimate(self.problem, state))
+            return Run(
+                w=w,
+                intercept=intercept,
+                status=status,
+                message=message,
+                history=recorder.history(),
+                ledger=federation.ledger,
+                settings=settings,
+                notes=notes,
+                versions=versions(),
+                seed=self.options["seed"],
+                seconds=before + time.perf_counter() - began,
+                state=state,
+                memory=federation.clients.memory,
+            )
+
+        # BLAS threads that spin after a product would take the cores from the clients' threads.
+        with threadpool_limits(limits=1, user_api="blas"):
+            run = self._drive(federation, recorder, growth, result, said)
+        if self.checkpoint is not None:
+            run.save(self.checkpoint)
+        return run
+
+    def _federation(self, algorithm: Algorithm, settings: dict[str, Any], setup_rounds: int) -> Federation:
+        memory, ledger, state = None, Ledger(setup_rounds=setup_rounds), None
+        if self.previous is not None:
+            check_same(self.previous.settings, settings)
+            memory, ledger, state = self.previous.memory, self.previous.ledger, self.previous.state
+        seed, batch_size = self.options["seed"], self.options["batch_size"]
+        clients = self.engine.open(algorithm, self.problem, self.data, seed, batch_size, self.dtype, memory)
+        if state is None:
+            state = algorithm.init(algorithm.problem_at(self.problem, 0), self.start)
+        return Federation(
+            algorithm=algorithm,
+            problem=self.problem,
+            data=self.data,
+            clients=clients,
+            cohort=self.options["cohort"],
+            seed=seed,
+            weighting=self.options["weighting"],
+            dtype=self.dtype,
+            state=state,
+            ledger=ledger,
+        )
+
+    def _drive(
+        self, federation: Federation, recorder: Recorder, growth: float, result: Result, said: Sequence[str]
+    ) -> Run:
+        """Go through the rounds; however it ends, there is a result."""
+        rounds, done = self.options["rounds"], federation.state.round
+        with Bar(type(federation.algorithm).__name__, rounds, done, self.progress) as bar:
+            federation.clients.say = bar.say
+            for sentence in said:
+                bar.say(sentence)
+            try:
+                if not recorder.columns:
+                    bar.show(done, recorder.record(federation.state))
+                limit = (
+                    growth * (1.0 + abs(recorder.columns["objective"][0])) if recorder.columns else math.inf
+                )
+                for state in federation.rounds(rounds):
+                    done, objective = state.round, None
+                    if done % self.every == 0 or done == rounds:
+                        objective = recorder.record(state)
+                        if not objective <= limit:
+                            return result(
+                                Status.DIVERGED, f"The objective was {objective:.3g} after round {done}."
+                            )
+                        if self.checkpoint is not None and done < rounds:
+                            message = f"Saved after round {done} of {rounds}."
+                            result(Status.INTERRUPTED, message).save(self.checkpoint)
+                    bar.show(done, objective)
+            except DivergenceError as failure:
+                client = self.data.ids[failure.client]
+                message = f"The upload of client {client!r} was not finite in round {done + 1}."
+                return result(Status.DIVERGED, message)
+            except KeyboardInterrupt:
+                message = f"Interrupted after round {done} of {rounds}; simulate(…, resume=…) goes on."
+                return result(Status.INTERRUPTED, message)
+            return result(Status.COMPLETED, f"All {rounds} rounds were done.")
