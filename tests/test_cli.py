@@ -26,7 +26,7 @@ def test_version_and_help():
 def test_reproduce_one_method(tmp_path):
     """A real run of one method at the paper's size; its figure and its saved run."""
     result = runner.invoke(
-        app, ["reproduce", "lasso", "--method", "Fast-FedDA", "--seeds", "1", "--out", str(tmp_path)]
+        app, ["reproduce", "lasso", "--methods", "Fast-FedDA", "--seeds", "1", "--out", str(tmp_path)]
     )
     assert result.exit_code == 0, result.output
     assert "Fast-FedDA" in result.output
@@ -39,11 +39,39 @@ def test_reproduce_one_method(tmp_path):
     assert run.ledger.rounds == 2000
 
 
+def test_reproduce_on_real_handwriting(tmp_path):
+    arguments = [
+        "reproduce",
+        "digits",
+        "--quick",
+        "--seeds",
+        "1",
+        "--methods",
+        "Fast-FedDA",
+        "--out",
+        str(tmp_path),
+    ]
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "test accuracy" in result.output
+    assert up.load(tmp_path / "digits" / "Fast-FedDA-seed0.run").history["test_accuracy"][-1] > 0.9
+    assert (tmp_path / "digits" / "history.csv").is_file()
+
+
+def test_list_and_missing_data(tmp_path):
+    listed = runner.invoke(app, ["reproduce", "--list"])
+    assert listed.exit_code == 0
+    assert all(name in listed.output for name in ("lasso", "lowrank", "digits", "emnist10", "emnist62"))
+    missing = runner.invoke(app, ["reproduce", "emnist10", "--data", str(tmp_path), "--out", str(tmp_path)])
+    assert missing.exit_code == 2
+    assert "LEAF" in missing.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["reproduce", "nothing"], "there is no experiment 'nothing'"),
-        (["reproduce", "lasso", "--method", "Adam"], "Adam is not one of FedMiD"),
+        (["reproduce", "lasso", "--methods", "Adam"], "Adam is not one of FedMiD"),
         (["reproduce", "lasso", "--seeds", "0"], "greater than or equal to 1"),
     ],
 )

@@ -99,7 +99,8 @@ def test_resume_refuses_other_settings(data, tmp_path):
         )
 
 
-def test_a_checkpoint_is_a_run_to_resume(data, tmp_path):
+def test_a_checkpoint_is_a_run_to_resume(data, tmp_path, monkeypatch):
+    monkeypatch.setattr("unpooled.trial.SAVE_SECONDS", 0.0)
     path = tmp_path / "run.run"
 
     class StopError(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,67 +41,117 @@ def main(
     """Sparse and low-rank models fitted to data that stays where it is."""
 
 
+def _list(asked: bool) -> None:
+    if asked:
+        from unpooled.experiments import available, read
+
+        table = Table("name", "what it runs", box=SIMPLE)
+        for name in available():
+            table.add_row(f"[bold]{name}[/]", f"{read(name).title}\n[dim]{read(name).about}[/]")
+        out.print(table)
+        raise typer.Exit
+
+
 @app.command()
 def reproduce(
-    name: Annotated[str, typer.Argument(help="The experiment: lasso or lowrank.")] = "lasso",
+    name: Annotated[str, typer.Argument(help="The experiment; --list shows them.")],
+    list_: Annotated[
+        bool, typer.Option("--list", callback=_list, is_eager=True, help="Describe the experiments.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick/--full", help="Fewer rounds, or all of them.")] = False,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to average over.")] = 3,
-    out_dir: Annotated[Path, typer.Option("--out", help="Where figure and runs go.")] = Path("out"),
-    methods: Annotated[
-        list[str] | None, typer.Option("--method", help="Only this method; may be repeated.")
-    ] = None,
+    methods: Annotated[str, typer.Option(help="Only these methods, separated by commas.")] = "",
+    honest: Annotated[bool, typer.Option("--honest", help="Also rows that the paper does not show.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Folder of the data, for emnist10 and emnist62.")] = None,
+    out_dir: Annotated[Path, typer.Option("--out", help="Where runs, table and figure go.")] = Path("out"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the runs that are in --out.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that run methods and seeds in parallel.")] = 1,
 ) -> None:
     """Run an experiment of the paper and compare it with the expected values."""
     from unpooled.experiments import read
+    from unpooled.experiments import reproduce as work
     from unpooled.experiments.verdict import compare
 
     try:
         experiment = read(name)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="NAME") from None
-    chosen = methods or list(experiment.methods)
-    unknown = [method for method in chosen if method not in experiment.methods]
-    if unknown:
-        raise typer.BadParameter(
-            f"{unknown[0]} is not one of {', '.join(experiment.methods)}", param_hint="--method"
-        )
+    known = {**experiment.methods, **(experiment.honest if honest else {})}
+    chosen = [method.strip() for method in methods.split(",")] if methods else list(known)
+    for method in chosen:
+        if method not in known:
+            raise typer.BadParameter(f"{method} is not one of {', '.join(known)}", param_hint="--methods")
+    options = {**experiment.options, **(experiment.quick if quick else {})}
     folder = out_dir / name
     folder.mkdir(parents=True, exist_ok=True)
-    options = experiment.options
+    try:
+        what = experiment.split(0, data).what
+    except (FileNotFoundError, ValueError) as error:
+        out.print(f"[red]No data:[/] {error}", soft_wrap=True)
+        raise typer.Exit(2) from None
+    out.print(f"[bold]{experiment.title}[/]\n{experiment.about}\nData: {what}")
     out.print(
-        f"[bold]{experiment.title}[/] ({experiment.figure} of Bao et al. 2022)\n"
-        f"{len(chosen)} methods, {options['rounds']} rounds, {options['cohort']} clients a round, "
-        f"{seeds} seed{'s' if seeds > 1 else ''}"
+        f"{len(chosen)} methods, {options['rounds']} rounds, {options['cohort']} clients a round, {_seeds(seeds)}"
     )
     runs: dict[str, list[Run]] = {method: [] for method in chosen}
-    for seed in range(seeds):
-        data = experiment.data(seed)
-        for method in chosen:
-            run = experiment.run(method, data, seed)
-            run.save(folder / f"{method}-seed{seed}.run")
-            runs[method].append(run)
-            out.print(f"  {method:<11} seed {seed}: {run.status} in {run.seconds:.1f} s; {run.ledger}")
-    comparisons = compare(experiment, runs)
-    out.print(_table(experiment, comparisons))
-    held = sum(c.holds for c in comparisons)
-    verdict = (
-        "[green]all within tolerance[/]"
-        if held == len(comparisons)
-        else "[yellow]not all within tolerance[/]"
-    )
-    out.print(f"{held} of {len(comparisons)} values agree with the expected ones: {verdict}")
+    todo = work.jobs(experiment, chosen, seeds, folder, data, options, resume)
+    for job, run in work.carry_out(todo, jobs):
+        out.print(f"  {job.method:<11} seed {job.seed}: {run.status} in {run.seconds:.1f} s; {run.ledger}")
+        if run.status == "interrupted":
+            again = f"unpooled reproduce {name} --out {out_dir} --seeds {seeds}{' --quick' * quick} --resume"
+            out.print(f"Interrupted. To go on: [bold]{again}[/]", soft_wrap=True)
+            raise typer.Exit(130)
+        runs[job.method].append(run)
+    _finish(experiment, runs, compare(experiment, runs), folder)
+
+
+def _finish(
+    experiment: Experiment, runs: dict[str, list[Run]], comparisons: list[Comparison], folder: Path
+) -> None:
+    """Print what came out and say where the files are."""
+    from unpooled.experiments.reproduce import write_history
+
+    if comparisons:
+        out.print(_expected_table(experiment, comparisons))
+        held = sum(c.holds for c in comparisons)
+        colour, words = (
+            ("green", "all within tolerance") if held == len(comparisons) else ("yellow", "not all")
+        )
+        out.print(f"{held} of {len(comparisons)} values agree with the expected ones: [{colour}]{words}[/]")
+    else:
+        out.print(_final_table(experiment, runs))
     out.print(f"Runs: {folder.resolve()}", soft_wrap=True)
+    out.print(f"History: {write_history(folder / 'history.csv', runs).resolve()}", soft_wrap=True)
     try:
         from unpooled.plot import experiment_figure
 
-        for suffix in ("png", "pdf"):
-            figure = experiment_figure(experiment, runs, folder / f"{name}.{suffix}")
-        out.print(f"Figure: {figure.with_suffix('.png').resolve()} (and .pdf)", soft_wrap=True)
+        for suffix in ("pdf", "png"):
+            figure = experiment_figure(experiment, runs, folder / f"{experiment.name}.{suffix}")
+        out.print(f"Figure: {figure.resolve()} (and .pdf)", soft_wrap=True)
     except ImportError:
         out.print("No figure: matplotlib is missing, pip install 'unpooled\\[plot]' brings it")
 
 
-def _table(experiment: Experiment, comparisons: list[Comparison]) -> Table:
-    """Measured values by method and round, the expected ones behind them."""
+def _seeds(count: int) -> str:
+    return f"{count} seed{'s' if count > 1 else ''}"
+
+
+def _mean(runs: Sequence[Run], metric: str) -> float:
+    return sum(float(run.history[metric][-1]) for run in runs) / len(runs)
+
+
+def _final_table(experiment: Experiment, runs: dict[str, list[Run]]) -> Table:
+    """Every metric at the end, where there is no table to compare with."""
+    table = Table("method", title="at the end, mean over seeds", title_justify="left", box=SIMPLE)
+    for label in experiment.metrics.values():
+        table.add_column(label, justify="right")
+    for method, method_runs in runs.items():
+        table.add_row(method, *(f"{_mean(method_runs, metric):.4g}" for metric in experiment.metrics))
+    return table
+
+
+def _expected_table(experiment: Experiment, comparisons: list[Comparison]) -> Table:
+    """Measured values by method and round, the expected ones below them."""
     label = experiment.metrics[experiment.expected["metric"]]
     table = Table(title=f"{label} at round (expected)", title_justify="left", title_style="bold", box=SIMPLE)
     table.add_column("method", no_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,11 @@ STYLES: list[dict[str, Any]] = [
     {"color": "#0072B2", "linestyle": "-"},
     {"color": "#D55E00", "linestyle": (0, (4, 1.2, 1, 1.2))},
     {"color": "#009E73", "linestyle": (0, (2.5, 1))},
+    {"color": "#CC79A7", "linestyle": (0, (7, 1.5))},
+    {"color": "#56B4E9", "linestyle": (0, (1, 2.5))},
+    {"color": "#000000", "linestyle": (0, (3, 1, 1, 1, 1, 1))},
 ]
-LINEAR = ("f1", "rank")
+LINEAR = ("f1", "rank", "nonzeros", "train_accuracy", "test_accuracy")
 
 
 def experiment_figure(
@@ -35,9 +39,11 @@ def experiment_figure(
     path = Path(path)
     labels = experiment.metrics
     with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure, axes = plt.subplots(1, len(labels), figsize=(3.1 * len(labels), 3.1), layout="constrained")
+        figure, axes = plt.subplots(
+            1, len(labels), figsize=(3.1 * len(labels), 3.1 + 0.25 * (len(runs) > 5)), layout="constrained"
+        )
         for axis, (metric, label) in zip(np.atleast_1d(axes), labels.items(), strict=True):
-            for style, (method, method_runs) in zip(STYLES, runs.items(), strict=False):
+            for style, (method, method_runs) in zip(cycle(STYLES), runs.items(), strict=False):
                 _line(axis, method_runs, metric, method, style)
             if metric == experiment.expected.get("metric"):
                 optimum = experiment.expected["optimum"]
@@ -49,7 +55,7 @@ def experiment_figure(
             axis.set_title(label, fontsize=9.5)
             axis.margins(x=0)
         handles, names = np.atleast_1d(axes)[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
+        figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=200)
         plt.close(figure)

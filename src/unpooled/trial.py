@@ -25,6 +25,8 @@ from unpooled.run import Run, Status
 from unpooled.settings import check_same, describe
 from unpooled.versions import versions
 
+SAVE_SECONDS = 2.0  # the least time between two checkpoints of a run
+
 Result = Callable[[Status, str], Run]
 
 
@@ -116,7 +118,7 @@ class Trial:
         self, federation: Federation, recorder: Recorder, growth: float, result: Result, said: Sequence[str]
     ) -> Run:
         """Go through the rounds; however it ends, there is a result."""
-        rounds, done = self.options["rounds"], federation.state.round
+        rounds, done, saved = self.options["rounds"], federation.state.round, -math.inf
         with Bar(type(federation.algorithm).__name__, rounds, done, self.progress) as bar:
             federation.clients.say = bar.say
             for sentence in said:
@@ -135,9 +137,10 @@ class Trial:
                             return result(
                                 Status.DIVERGED, f"The objective was {objective:.3g} after round {done}."
                             )
-                        if self.checkpoint is not None and done < rounds:
+                        if self.checkpoint is not None and time.monotonic() - saved >= SAVE_SECONDS:
                             message = f"Saved after round {done} of {rounds}."
                             result(Status.INTERRUPTED, message).save(self.checkpoint)
+                            saved = time.monotonic()
                     bar.show(done, objective)
             except DivergenceError as failure:
                 client = self.data.ids[failure.client]

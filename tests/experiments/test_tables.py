@@ -14,9 +14,9 @@ SEEDS = (0, 1, 2)
 def all_runs(experiment):
     runs = {method: [] for method in experiment.methods}
     for seed in SEEDS:
-        data = experiment.data(seed)
+        split = experiment.split(seed)
         for method in experiment.methods:
-            runs[method].append(experiment.run(method, data, seed, every=50))
+            runs[method].append(experiment.run(method, split, seed, every=50))
     return runs
 
 
@@ -52,7 +52,7 @@ def test_lasso(lasso):
     check_table(experiment, runs)
     optima, errors = [], []
     for seed in SEEDS:
-        data = experiment.data(seed)
+        data = experiment.split(seed).train
         exact = Lasso(alpha=experiment.problem.penalty.lam, fit_intercept=False, tol=1e-10, max_iter=10**5)
         w = exact.fit(data.X, data.y).coef_
         optima.append(experiment.problem.objective(w, data))
@@ -72,7 +72,7 @@ def test_lowrank(lowrank):
     assert all(run.history["rank"][-1] >= 28 for run in runs["FedMiD"])
     optima, errors = [], []
     for seed in SEEDS:
-        data = experiment.data(seed)
+        data = experiment.split(seed).train
         w = nuclear_optimum(data, experiment.problem.penalty)
         optima.append(experiment.problem.objective(w, data))
         errors.append(np.linalg.norm(w - data.truth))

@@ -1,63 +1,66 @@
-"""An experiment is data: generator, problem, methods with their settings, metrics, expected values."""
+"""An experiment is data: its source, problem, methods with their settings, metrics, expected values."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from unpooled import algorithms, datasets, losses, metrics, penalties
 from unpooled.algorithms.base import Algorithm
-from unpooled.arrays import Float
-from unpooled.data import FederatedData
+from unpooled.experiments.sources import SOURCES, Split
 from unpooled.problem import Problem
 from unpooled.run import Run
 from unpooled.simulate import simulate
 
-METRICS: dict[str, Callable[[Any], Callable[..., float]]] = {
-    "l2": lambda data: metrics.l2_error(data.truth),
-    "l1": lambda data: metrics.l1_error(data.truth),
-    "f1": lambda data: metrics.support_f1(data.truth),
-    "frobenius": lambda data: metrics.frobenius_error(data.truth),
-    "operator": lambda data: metrics.operator_error(data.truth),
-    "rank": lambda data: metrics.rank(),
-    "mse": lambda data: metrics.mse(data),
+METRICS: dict[str, Callable[[Any, Problem], Callable[..., float]]] = {
+    "l2": lambda split, problem: metrics.l2_error(split.train.truth),
+    "l1": lambda split, problem: metrics.l1_error(split.train.truth),
+    "f1": lambda split, problem: metrics.support_f1(split.train.truth),
+    "frobenius": lambda split, problem: metrics.frobenius_error(split.train.truth),
+    "operator": lambda split, problem: metrics.operator_error(split.train.truth),
+    "rank": lambda split, problem: metrics.rank(),
+    "nonzeros": lambda split, problem: metrics.nonzeros(),
+    "mse": lambda split, problem: metrics.mse(split.train),
+    "train_loss": lambda split, problem: metrics.loss(split.train, problem),
+    "test_loss": lambda split, problem: metrics.loss(split.test, problem),
+    "train_accuracy": lambda split, problem: metrics.accuracy(split.train),
+    "test_accuracy": lambda split, problem: metrics.accuracy(split.test),
 }
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure of the paper, as its file describes it."""
+    """One figure of the paper, or an experiment in its manner, as its file describes it."""
 
     name: str
     title: str
-    figure: str
+    about: str
     problem: Problem
     methods: dict[str, Algorithm]
+    honest: dict[str, Algorithm]  # rows the paper does not show, behind --honest
     options: dict[str, Any]  # rounds, cohort, batch_size, every
+    quick: dict[str, Any]  # what --quick changes in them
+    start: str  # "zero" or "gaussian"
     metrics: dict[str, str]  # name to label
-    expected: dict[str, Any]
-    generator: Callable[..., FederatedData]
-    arguments: dict[str, Any]  # of the generator
+    expected: dict[str, Any]  # empty where there is no table
+    source: str
+    arguments: dict[str, Any]  # of the source
 
-    def data(self, seed: int) -> FederatedData:
-        """The data of a seed."""
-        return self.generator(seed=seed, **self.arguments)
+    def split(self, seed: int, path: Path | None = None) -> Split:
+        """The data of a seed; ``path`` for experiments on files."""
+        return SOURCES[self.source](seed, path, **self.arguments)
 
-    def start(self, data: FederatedData, seed: int) -> Float:
-        """The common start of all methods."""
-        return np.asarray(datasets.gaussian_start(data, seed=seed), dtype=np.float64)
-
-    def run(self, method: str, data: FederatedData, seed: int, **options: Any) -> Run:
+    def run(self, method: str, split: Split, seed: int, **options: Any) -> Run:
         """One method on one seed; ``options`` go to ``simulate`` and override the file's."""
-        measured = {name: METRICS[name](data) for name in self.metrics}
-        start = self.start(data, seed)
+        measured = {name: METRICS[name](split, self.problem) for name in self.metrics}
+        start = datasets.gaussian_start(split.train, seed=seed) if self.start == "gaussian" else None
         settings = {**self.options, "seed": seed, "w0": start, "metrics": measured, **options}
-        return simulate(self.methods[method], self.problem, data, **settings)
+        return simulate((self.methods | self.honest)[method], self.problem, split.train, **settings)
 
 
 def available() -> list[str]:
@@ -65,32 +68,34 @@ def available() -> list[str]:
     return sorted(file.name[:-5] for file in files(__package__).iterdir() if file.name.endswith(".toml"))
 
 
+@cache
 def read(name: str) -> Experiment:
     """The experiment of this name."""
     if name not in available():
         raise ValueError(f"there is no experiment {name!r}; there are {', '.join(available())}")
     file = tomllib.loads((files(__package__) / f"{name}.toml").read_text("utf-8"))
-    loss, penalty = file["problem"].pop("loss"), file["problem"].pop("penalty")
-    data, run = dict(file["data"]), dict(file["run"])
-    if run.pop("start") != "gaussian":
-        raise ValueError(f"{name}.toml: the only start is 'gaussian'")
+    data, problem, run = dict(file["data"]), dict(file["problem"]), dict(file["run"])
+    loss, penalty = problem.pop("loss"), problem.pop("penalty")
     return Experiment(
         name=name,
         title=file["title"],
-        figure=file["figure"],
-        problem=Problem(getattr(losses, loss)(), getattr(penalties, penalty)(**file["problem"])),
-        methods={label: _algorithm(method) for label, method in file["methods"].items()},
+        about=file["about"],
+        problem=Problem(getattr(losses, loss)(), getattr(penalties, penalty)(**problem)),
+        methods={label: _algorithm(method, file) for label, method in file["methods"].items()},
+        honest={label: _algorithm(method, file) for label, method in file.get("honest", {}).items()},
+        start=run.pop("start"),
         options=run,
+        quick=file.get("quick", {}),
         metrics=file["metrics"],
-        expected=file["expected"],
-        generator=getattr(datasets, data.pop("generator")),
+        expected=file.get("expected", {}),
+        source=data.pop("source"),
         arguments=data,
     )
 
 
-def _algorithm(method: dict[str, Any]) -> Algorithm:
-    """An algorithm from its table; local_steps is the paper's 10 where it does not say."""
-    settings = {"local_steps": 10, **method}
+def _algorithm(method: dict[str, Any], file: dict[str, Any]) -> Algorithm:
+    """An algorithm from its table; all methods of an experiment take the same number of local steps."""
+    settings = {"local_steps": file["local_steps"], **method}
     kind: Any = getattr(algorithms, settings.pop("algorithm"))
     algorithm: Algorithm = kind(**settings)
     return algorithm

@@ -35,6 +35,8 @@ class Comparison:
 def compare(experiment: Experiment, runs: Mapping[str, Sequence[Run]]) -> list[Comparison]:
     """Every expected value whose round was recorded, against the mean over the runs of its method."""
     expected, comparisons = experiment.expected, []
+    if not expected:
+        return []
     for method, method_runs in runs.items():
         if method not in expected["values"]:
             continue
