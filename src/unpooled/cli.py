@@ -90,9 +90,8 @@ def reproduce(
         out.print(f"[red]No data:[/] {error}", soft_wrap=True)
         raise typer.Exit(2) from None
     out.print(f"[bold]{experiment.title}[/]\n{experiment.about}\nData: {what}")
-    out.print(
-        f"{len(chosen)} methods, {options['rounds']} rounds, {options['cohort']} clients a round, {_seeds(seeds)}"
-    )
+    size = f"{options['rounds']} rounds, {options['cohort']} clients a round"
+    out.print(f"{len(chosen)} methods, {size}, {_seeds(seeds)}")
     runs: dict[str, list[Run]] = {method: [] for method in chosen}
     todo = work.jobs(experiment, chosen, seeds, folder, data, options, resume)
     for job, run in work.carry_out(todo, jobs):
@@ -123,11 +122,16 @@ def _finish(
     out.print(f"Runs: {folder.resolve()}", soft_wrap=True)
     out.print(f"History: {write_history(folder / 'history.csv', runs).resolve()}", soft_wrap=True)
     try:
-        from unpooled.plot import experiment_figure
+        from unpooled.plot import experiment_figure, weights_figure
 
         for suffix in ("pdf", "png"):
             figure = experiment_figure(experiment, runs, folder / f"{experiment.name}.{suffix}")
         out.print(f"Figure: {figure.resolve()} (and .pdf)", soft_wrap=True)
+        if experiment.image is not None:
+            best = min(runs, key=lambda method: _mean(runs[method], "objective"))
+            title = f"what {best} learned, one picture a class"
+            figure = weights_figure(runs[best][0], experiment.image, folder / "weights.png", title)
+            out.print(f"Coefficients of {best} as pictures: {figure.resolve()}", soft_wrap=True)
     except ImportError:
         out.print("No figure: matplotlib is missing, pip install 'unpooled\\[plot]' brings it")
 

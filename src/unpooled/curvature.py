@@ -11,7 +11,7 @@ import numpy as np
 from unpooled.arrays import Array, Float
 from unpooled.losses.base import LinearLoss
 from unpooled.plain import with_ones
-from unpooled.problem import Problem, row_weights
+from unpooled.problem import Problem
 from unpooled.spectrum import extreme_eigenvalues, largest_eigenvalue
 from unpooled.validation import is_sparse
 
@@ -58,7 +58,7 @@ class Curvature:
         """The smallest Ritz value of the pooled curvature after 20 Lanczos steps (one round each)."""
         self._linear("mu")
         X = _matrix(self.data.X, self.problem.intercept)
-        d = row_weights(self.data) * self.problem.loss.curvature(self.data.y)
+        d = self.data.row_weights * self.problem.loss.curvature(self.data.y)
 
         def product(u: Float) -> Array:
             return np.asarray(X.T @ (d * (X @ u)))

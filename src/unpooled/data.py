@@ -15,27 +15,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from scipy import sparse
 
 from unpooled import validation
+from unpooled.client import Client, check_alike, read_client, row_slice, stack
 from unpooled.validation import ClientId, Names, Rows
 
 Weights = str | ArrayLike
-
-
-@dataclass(frozen=True, eq=False)
-class Client:
-    """One client's rows: views of X (n_k, …), y (n_k,) and sample_weight (n_k,), or None for equal ones."""
-
-    id: ClientId
-    X: Any
-    y: NDArray[Any]
-    sample_weight: NDArray[np.float64] | None
-
-    @property
-    def n_rows(self) -> int:
-        """n_k."""
-        return len(self.y)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,11 +102,11 @@ class FederatedData:
         names = None if feature_names is None else tuple(feature_names)
         parts: list[Client] = []
         for name, k in zip(known, order, strict=True):
-            part, names = _read_client(name, given[k], names)
+            part, names = read_client(name, given[k], names)
             parts.append(part)
-            _check_alike(parts[0], part)
+            check_alike(parts[0], part)
         offsets = np.cumsum([0] + [part.n_rows for part in parts], dtype=np.int64)
-        X = _stack([part.X for part in parts], offsets)
+        X = stack([part.X for part in parts], offsets)
         y = np.concatenate([part.y for part in parts])
         weighted = [part.sample_weight for part in parts if part.sample_weight is not None]
         s = np.concatenate(weighted) if weighted else None
@@ -266,7 +251,7 @@ class FederatedData:
     def _client(self, k: int) -> Client:
         rows = slice(int(self.offsets[k]), int(self.offsets[k + 1]))
         s = None if self.sample_weight is None else self.sample_weight[rows]
-        return Client(self.ids[k], _row_slice(self.X, rows), self.y[rows], s)
+        return Client(self.ids[k], row_slice(self.X, rows), self.y[rows], s)
 
     def subset(self, ids: Iterable[ClientId]) -> FederatedData:
         """These clients only, in sorted order, with their π_k in proportion; views if they are neighbours."""
@@ -293,7 +278,7 @@ class FederatedData:
         # π_k that count samples go on counting them; π_k chosen otherwise stay in proportion
         counting = np.allclose(self.weights, self.totals / self.totals.sum(), rtol=1e-12, atol=0)
         pi = validation.client_weights(totals if counting else self.weights[k], totals, ids)
-        X = _row_slice(self.X, rows) if isinstance(rows, slice) else self.X[rows]
+        X = row_slice(self.X, rows) if isinstance(rows, slice) else self.X[rows]
         return replace(
             self, X=X, y=self.y[rows], offsets=offsets, ids=ids, sample_weight=s, weights=pi, totals=totals
         )
@@ -350,56 +335,3 @@ class FederatedData:
         for array in arrays:
             digest.update(array)  # reads the array's own memory
         return digest.hexdigest()
-
-
-def _row_slice(X: Any, rows: slice) -> Any:
-    """X[rows] without a copy, also for CSR, whose own slicing makes one."""
-    if not validation.is_sparse(X):
-        return X[rows]
-    pointers = X.indptr[rows.start : rows.stop + 1]
-    entries = slice(int(pointers[0]), int(pointers[-1]))
-    shape = (rows.stop - rows.start, X.shape[1])
-    return sparse.csr_array(
-        (X.data[entries], X.indices[entries], pointers - pointers[0]), shape=shape, copy=False
-    )
-
-
-def _read_client(name: ClientId, part: Any, names: Names) -> tuple[Client, Names]:
-    """One client as the caller gave it, its columns checked but not yet cast."""
-    if not isinstance(part, tuple | list) or len(part) not in (2, 3):
-        raise TypeError(f"client {name!r} must be (X, y) or (X, y, sample_weight), got {type(part).__name__}")
-    X, names = validation.as_features(part[0], f"X of client {name!r}", names)
-    if X.shape[0] == 0:
-        raise ValueError(f"client {name!r} has no rows")
-    rows = Rows((name,), np.array([0, X.shape[0]]), within_client=True)
-    y = validation.as_numbers(part[1], "y", rows)
-    weighted = len(part) == 3 and part[2] is not None
-    return Client(
-        name, X, y, validation.as_numbers(part[2], "sample_weight", rows) if weighted else None
-    ), names
-
-
-def _check_alike(first: Client, other: Client) -> None:
-    """Two clients must agree in the shape and storage of a row and in having sample weights."""
-    pair = f"client {first.id!r} has {{}} but client {other.id!r} has {{}}"
-    if validation.is_sparse(first.X) != validation.is_sparse(other.X):
-        kinds = ["a sparse X" if validation.is_sparse(c.X) else "a dense X" for c in (first, other)]
-        raise TypeError(pair.format(*kinds))
-    if first.X.shape[1:] != other.X.shape[1:]:
-        counts = [f"{'×'.join(map(str, c.X.shape[1:]))} columns" for c in (first, other)]
-        raise ValueError(pair.format(*counts))
-    if (first.sample_weight is None) != (other.sample_weight is None):
-        raise ValueError(
-            pair.format(*["no sample weights" if c.sample_weight is None else "some" for c in (first, other)])
-        )
-
-
-def _stack(parts: list[Any], offsets: NDArray[np.int64]) -> Any:
-    """The clients' X in one array, each copied once."""
-    dtype = np.result_type(*(validation.float_dtype(X.dtype) for X in parts))
-    if validation.is_sparse(parts[0]):
-        return sparse.vstack(parts, format="csr", dtype=dtype)
-    out = np.empty((offsets[-1], *parts[0].shape[1:]), dtype)
-    for X, start, stop in zip(parts, offsets[:-1], offsets[1:], strict=True):
-        out[start:stop] = X
-    return out

@@ -16,7 +16,7 @@ from unpooled.arrays import Array
 from unpooled.validation import is_sparse
 
 if TYPE_CHECKING:
-    from unpooled.data import Client
+    from unpooled.client import Client
     from unpooled.layout import Layout
 
 ENVELOPE = 1e-5  # (w − prox_{sh}(w))/s with s this small is a subgradient of h to about 1e-11

@@ -51,12 +51,48 @@ def experiment_figure(
                 axis.annotate("exact optimum", (0.02, optimum), xycoords=("axes fraction", "data"),
                               xytext=(0, 3), textcoords="offset points", fontsize=7.5)  # fmt: skip
             axis.set_yscale("linear" if metric in LINEAR else "log")
+            if "accuracy" in metric:
+                axis.set_ylim(bottom=_settled(runs, metric), top=1.0)
             axis.set_xlabel("communication round")
             axis.set_title(label, fontsize=9.5)
             axis.margins(x=0)
         handles, names = np.atleast_1d(axes)[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False)
         path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=200)
+        plt.close(figure)
+    return path
+
+
+def _settled(runs: Mapping[str, Sequence[Run]], metric: str) -> float:
+    """The smallest value after the first fiftieth of the rounds, from where on curves can be told apart."""
+    smallest = min(run.history[metric][len(run.history["round"]) // 50 + 1 :].min(initial=1.0)
+                   for method_runs in runs.values() for run in method_runs)  # fmt: skip
+    return float(max(0.0, smallest - 0.05 * (1.0 - smallest)))
+
+
+def weights_figure(run: Run, shape: tuple[int, int], path: str | os.PathLike[str], title: str) -> Path:
+    """The coefficients (p, C) as one image a class: blue for, red against, white where they are zero."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    path = Path(path)
+    classes = run.w.shape[1]
+    columns = min(classes, 10)
+    rows = -(-classes // columns)
+    top = float(np.abs(run.w).max()) or 1.0
+    with plt.rc_context({"font.size": 8}):
+        figure, axes = plt.subplots(rows, columns, figsize=(1.05 * columns, 1.25 * rows + 0.4),
+                                    squeeze=False, layout="constrained")  # fmt: skip
+        for axis in axes.flat:
+            axis.set_axis_off()
+        for c, axis in zip(range(classes), axes.flat, strict=False):
+            image = axis.imshow(run.w[:, c].reshape(shape), cmap="RdBu", vmin=-top, vmax=top)
+            axis.set_title(f"{c}: {np.mean(run.w[:, c] == 0):.0%} zero")
+        figure.colorbar(image, ax=axes, shrink=0.8, label="coefficient")
+        figure.suptitle(title, fontsize=9.5)
         figure.savefig(path, dpi=200)
         plt.close(figure)
     return path

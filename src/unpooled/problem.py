@@ -51,7 +51,7 @@ class Problem:
         """The smooth part Σ_k π_k L_k(w)."""
         if isinstance(self.loss, LinearLoss):
             Z = linear_margins(data.X, w, intercept)
-            return float(weighted_total(self.loss.record(), Z, data.y, row_weights(data)))
+            return float(weighted_total(self.loss.record(), Z, data.y, data.row_weights))
         values = [PlainLoss(self.loss).value(client, w, intercept) for client in data]
         return float(np.dot(data.weights, values))
 
@@ -63,7 +63,7 @@ class Problem:
         """The gradient of the smooth part; with an intercept the pair (in w, in the intercept)."""
         if isinstance(self.loss, LinearLoss):
             Z = linear_margins(data.X, w, intercept)
-            residuals(self.loss.record(), Z, data.y, row_weights(data))
+            residuals(self.loss.record(), Z, data.y, data.row_weights)
             in_w, in_b = pull_back(data.X, Z).reshape(np.shape(w)), Z.sum(axis=0)
         else:
             parts = [PlainLoss(self.loss).extended_gradient(client, w, intercept) for client in data]
@@ -142,12 +142,6 @@ class BoundProblem:
         if key not in self._variants:
             self._variants[key] = make()
         return self._variants[key]
-
-
-def row_weights(data: FederatedData) -> Float:
-    """The weight π_k s_i / n_k of each row in the smooth part."""
-    weight = np.repeat(data.weights / data.sizes, data.sizes)
-    return weight if data.sample_weight is None else weight * data.sample_weight
 
 
 def _must_have(what: str, given: Any, methods: tuple[str, ...]) -> None:

@@ -50,6 +50,7 @@ class Experiment:
     expected: dict[str, Any]  # empty where there is no table
     source: str
     arguments: dict[str, Any]  # of the source
+    image: tuple[int, int] | None  # the shape of a row that is a picture
 
     def split(self, seed: int, path: Path | None = None) -> Split:
         """The data of a seed; ``path`` for experiments on files."""
@@ -90,6 +91,7 @@ def read(name: str) -> Experiment:
         expected=file.get("expected", {}),
         source=data.pop("source"),
         arguments=data,
+        image=tuple(file["image"]) if "image" in file else None,
     )
 
 
