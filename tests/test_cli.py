@@ -32,6 +32,8 @@ def test_reproduce_one_method(tmp_path):
     assert "Fast-FedDA" in result.output
     assert "values agree with the expected ones" in result.output
     folder = tmp_path / "lasso"
+    page = (folder / "lasso.html").read_text("utf-8")
+    assert "Federated sparse linear regression" in page
     assert (folder / "lasso.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "lasso.pdf").read_bytes().startswith(b"%PDF")
     run = up.load(folder / "Fast-FedDA-seed0.run")
@@ -56,6 +58,11 @@ def test_reproduce_on_real_handwriting(tmp_path):
     assert "test accuracy" in result.output
     assert up.load(tmp_path / "digits" / "Fast-FedDA-seed0.run").history["test_accuracy"][-1] > 0.9
     assert (tmp_path / "digits" / "history.csv").is_file()
+    assert (tmp_path / "digits" / "weights.png").is_file()
+    saved = str(tmp_path / "digits" / "Fast-FedDA-seed0.run")
+    result = runner.invoke(app, ["report", saved, "--out", str(tmp_path / "r.html"), "--title", "Digits"])
+    assert result.exit_code == 0, result.output
+    assert "<title>Digits" in (tmp_path / "r.html").read_text("utf-8")
 
 
 def test_list_and_missing_data(tmp_path):
@@ -72,6 +79,7 @@ def test_list_and_missing_data(tmp_path):
     [
         (["reproduce", "nothing"], "there is no experiment 'nothing'"),
         (["reproduce", "lasso", "--methods", "Adam"], "Adam is not one of FedMiD"),
+        (["report", "missing.run"], "there is no run at missing.run"),
         (["reproduce", "lasso", "--seeds", "0"], "greater than or equal to 1"),
     ],
 )

@@ -177,6 +177,16 @@ def test_poisson_overflow_is_divergence():
     assert np.isfinite(run.w).all()
 
 
+def test_a_start_without_a_finite_objective_is_divergence():
+    counts = up.FederatedData.from_clients([(np.ones((3, 1)), [1.0, 2.0, 3.0])])
+    problem = up.Problem(up.Poisson(), up.Zero())
+    run = up.simulate(up.FedAvg(step=0.1), problem, counts, rounds=5, w0=[1e4])
+    assert run.status == "diverged"
+    assert run.message == "The objective is inf at the start."
+    assert run.ledger.rounds == len(run.history["objective"]) == 0
+    assert "diverged after 0 rounds" in repr(run)
+
+
 def test_history_and_ledger(data):
     run = go(FAST, data, rounds=10, every=4, metrics={"l2": up.metrics.l2_error(data.truth)})
     assert run.history["round"].tolist() == [0, 4, 8, 10]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -121,6 +122,9 @@ def _finish(
         out.print(_final_table(experiment, runs))
     out.print(f"Runs: {folder.resolve()}", soft_wrap=True)
     out.print(f"History: {write_history(folder / 'history.csv', runs).resolve()}", soft_wrap=True)
+    from unpooled.report import experiment_report
+
+    page = experiment_report(experiment, runs, folder / f"{experiment.name}.html")
     try:
         from unpooled.plot import experiment_figure, weights_figure
 
@@ -134,6 +138,26 @@ def _finish(
             out.print(f"Coefficients of {best} as pictures: {figure.resolve()}", soft_wrap=True)
     except ImportError:
         out.print("No figure: matplotlib is missing, pip install 'unpooled\\[plot]' brings it")
+    out.print(f"Report: [bold]{page.resolve()}[/]", soft_wrap=True)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Saved runs.", metavar="RUN…")],
+    out_file: Annotated[Path, typer.Option("--out", help="The HTML file to write.")] = Path("report.html"),
+    title: Annotated[str, typer.Option(help="Its heading.")] = "Federated runs",
+) -> None:
+    """Write one self-contained HTML page about saved runs and compare them."""
+    from unpooled.report import grouped, write_report
+    from unpooled.runfile import load
+
+    try:
+        groups = grouped([load(path) for path in runs])
+        again = shlex.join(["unpooled", "report", *map(str, runs), "--out", str(out_file)])
+        page = write_report(out_file, groups, title=title, commands=[again])
+    except (FileNotFoundError, ValueError) as error:
+        raise typer.BadParameter(str(error), param_hint="RUN") from None
+    out.print(f"Report: {page.resolve()}", soft_wrap=True)
 
 
 def _seeds(count: int) -> str:

@@ -49,7 +49,8 @@ class Recorder:
 
     def history(self) -> Arrays:
         """The columns as arrays."""
+        names = ("round", "objective", *self.metrics)
         return {
-            name: np.array(column, dtype=np.int64 if name == "round" else np.float64)
-            for name, column in self.columns.items()
+            name: np.array(self.columns.get(name, ()), dtype=np.int64 if name == "round" else np.float64)
+            for name in names
         }

@@ -125,10 +125,11 @@ class Trial:
                 bar.say(sentence)
             try:
                 if not recorder.columns:
-                    bar.show(done, recorder.record(federation.state))
-                limit = (
-                    growth * (1.0 + abs(recorder.columns["objective"][0])) if recorder.columns else math.inf
-                )
+                    first = recorder.record(federation.state)
+                    if not math.isfinite(first):
+                        return result(Status.DIVERGED, f"The objective is {first} at the start.")
+                    bar.show(done, first)
+                limit = growth * (1.0 + abs(recorder.columns["objective"][0]))
                 for state in federation.rounds(rounds):
                     done, objective = state.round, None
                     if done % self.every == 0 or done == rounds:

@@ -94,5 +94,5 @@ def test_the_stand_in_is_called_one(tmp_path):
 
 
 def test_file_names():
-    assert slug("FedDA, step 1/550") == "FedDA__step_1_550"
+    assert slug("FedDA (step 1/550)") == "FedDA__step_1_550_"
     assert slug("C-FedDA") == "C-FedDA"

@@ -1,0 +1,240 @@
+"""The sentences and the static tables of the page, and what it refuses; no browser."""
+
+import dataclasses
+import html
+import re
+
+import numpy as np
+import pytest
+
+import unpooled as up
+from unpooled.experiments import read
+from unpooled.experiments.verdict import Comparison
+from unpooled.report import experiment_report, grouped, write_report
+from unpooled.report.build import rerun_command
+from unpooled.report.headline import headline, judged, leader, troubles
+from unpooled.report.numbers import duration, percent, significant, span
+
+GOOD = Comparison("a", 100, 1.04, 1.0, 0.05)
+BAD = Comparison("b", 200, 0.9, 1.0, 0.05)
+
+
+def ending(run, value, **changes):
+    history = {"round": np.array([0, 40]), "objective": np.array([9.0, value])}
+    return dataclasses.replace(run, history=history, **changes)
+
+
+def one_each(groups, **values):
+    run = groups["Fast-FedDA"][0]
+    return {name: [ending(run, v, seed=s) for s, v in enumerate(vs)] for name, vs in values.items()}
+
+
+def test_verdict_in_words(groups):
+    assert headline([GOOD, BAD], groups) == "1 of 2 values agree with the expected ones."
+    assert headline([GOOD], groups) == "1 of 1 value agrees with the expected ones."
+    text = judged([GOOD, BAD])
+    assert "largest deviation is −10.0\u202f% (b, round 200)" in text
+    assert text.endswith("Outside its tolerance: b.")
+    assert "Outside" not in judged([GOOD])
+
+
+def test_no_verdict_is_said_so(groups, diverged):
+    assert headline(None, groups) == "6 runs of 2 methods, all completed."
+    assert headline(None, {"x": groups["FedAvg"][:1]}) == "1 run of x, completed."
+    assert headline(None, {"x": [diverged]}) == "1 run of x, none completed."
+    assert "judges nothing" in judged(None)
+    assert "rounds were not recorded" in judged([])
+
+
+def test_leader_and_its_seeds(groups):
+    text = leader(one_each(groups, a=[3.0, 1.0, 2.0], b=[2.0, 5.0, 5.0]), "objective", "objective")
+    assert text == (
+        "a ends lowest in objective: 2.000 after 40 rounds, the mean over 3 seeds (1.000 to 3.000). "
+        "Next is b with 4.000. a is lowest in 2 of the 3 seeds."
+    )
+
+
+def test_leader_of_a_metric_that_should_be_high(groups):
+    runs = {
+        name: [
+            dataclasses.replace(
+                r[0], history={"round": r[0].history["round"], "f1": r[0].history["objective"]}
+            )
+        ]
+        for name, r in one_each(groups, a=[0.5], b=[0.9]).items()
+    }
+    assert leader(runs, "f1", "F1").startswith("b ends highest in F1: 0.9000")
+
+
+def test_leader_is_careful(groups, diverged):
+    one = leader(one_each(groups, a=[1.0], b=[2.0]), "objective", "objective")
+    assert "one seed; another may order them differently" in one
+    assert "a and b end level" in leader(one_each(groups, a=[1.0], b=[1.0]), "objective", "objective")
+    alone = leader({"a": groups["FedAvg"], "bad": [diverged]}, "objective", "objective")
+    assert alone.startswith("a ends with objective")
+    assert "the other runs diverged" in alone
+    assert (
+        leader({"bad": [diverged]}, "objective", "objective") == "No method has a final value of objective."
+    )
+    longer = one_each(groups, a=[1.0], b=[2.0])
+    longer["b"][0].history["round"][-1] = 80
+    assert "did not run equally long (40 to 80 rounds)" in leader(longer, "objective", "objective")
+
+
+def test_leader_does_not_compare_what_does_not_compare(groups):
+    runs = one_each(groups, a=[1.0], b=[2.0])
+    b = runs["b"][0]
+    runs["b"] = [dataclasses.replace(b, settings={**b.settings, "problem": "another"})]
+    assert "solved different problems" in leader(runs, "objective", "objective")
+    runs["b"] = [dataclasses.replace(b, settings={**b.settings, "data": "another"})]
+    assert "saw different data" in leader(runs, "objective", "objective")
+
+
+def test_troubles_name_run_and_rounds(groups, diverged):
+    (text,) = troubles({"FedAvg": [diverged]})
+    assert text.startswith("FedAvg, seed 0: diverged. The upload of client")
+    a, b = groups["Fast-FedDA"][:2]
+    b = dataclasses.replace(b, history={name: column[::2] for name, column in b.history.items()})
+    (text,) = troubles({"x": [a, b]})
+    assert text == "The runs of x recorded different rounds; its curve shows the 11 they share."
+    assert troubles(groups) == []
+    empty = dataclasses.replace(a, history={})
+    assert troubles({"x": [empty]}) == ["x has no recorded round and therefore no curve."]
+
+
+def test_grouping_by_what_differs(go, groups):
+    runs = [run for method in groups.values() for run in method]
+    found = grouped(reversed(runs))
+    assert {name: [r.seed for r in rs] for name, rs in found.items()} == {
+        "FedAvg": [0, 1, 2],
+        "FastFedDA": [0, 1, 2],
+    }
+    slow = go(up.FedAvg(step=0.005, local_steps=8))
+    assert set(grouped([*groups["FedAvg"], slow])) == {"FedAvg, step 0.01", "FedAvg, step 0.005"}
+    assert set(grouped([slow, slow])) == {"FedAvg", "FedAvg (2)"}
+
+
+def experiment(**expected):
+    lasso = read("lasso")
+    return dataclasses.replace(
+        lasso,
+        arguments={"n_clients": 6, "n_rows": 20, "n_features": 30, "sparsity": 5},
+        options={"rounds": 8, "cohort": 3, "batch_size": 5, "every": 2},
+        methods={"FedDA": lasso.methods["FedDA"]},
+        honest={},
+        expected={**lasso.expected, **expected},
+    )
+
+
+def body(path):
+    """The page's text without style, scripts and tags."""
+    source = re.sub(r"<(style|script).*?</\1>", "", path.read_text("utf-8"), flags=re.DOTALL)
+    return re.sub(r"[ \n]+", " ", html.unescape(re.sub(r"<[^>]*>", " ", source)))
+
+
+def test_report_of_an_experiment(tmp_path):
+    small = experiment()
+    groups = {"FedDA": [small.run("FedDA", small.split(seed), seed) for seed in (0, 1)]}
+    text = body(experiment_report(small, groups, tmp_path / "deep" / "r.html"))
+    assert "None of the expected values could be compared" in text
+    assert "unpooled reproduce lasso --seeds 2" in text
+    mean = float(np.mean([run.history["l2"][1] for run in groups["FedDA"]]))
+    small = experiment(rounds=[2, 8], values={"FedDA": [mean, 1e9]})
+    text = body(experiment_report(small, groups, tmp_path / "r.html"))
+    assert "1 of 2 values agree with the expected ones." in text
+    assert "✗ outside ±5\u202f%" in text
+    assert "within tolerance" in text
+
+
+def test_report_of_an_experiment_without_expected_values(tmp_path):
+    small = dataclasses.replace(experiment(), expected={})
+    groups = {"FedDA": [small.run("FedDA", small.split(3), 3)]}
+    text = body(experiment_report(small, groups, tmp_path / "r.html"))
+    assert "FedDA ends with ℓ2 error" in text
+    assert "No expected values came with these runs" in text
+    assert "exact optimum" not in (tmp_path / "r.html").read_text("utf-8").split('id="estimate"')[0]
+
+
+def test_the_command_makes_the_same_runs(groups):
+    small = dataclasses.replace(
+        experiment(), methods={"A": None, "B": None}, honest={"C, slow": None}, quick={"rounds": 4}
+    )
+    run = groups["FedAvg"][0]
+    runs = {
+        rounds: [dataclasses.replace(run, seed=1, settings={**run.settings, "rounds": rounds})]
+        for rounds in (8, 4)
+    }
+    assert rerun_command(small, {"A": runs[8], "B": runs[8]}) == "unpooled reproduce lasso --seeds 2"
+    assert rerun_command(small, {"B": runs[4]}) == "unpooled reproduce lasso --seeds 2 --quick --methods B"
+    every = dict.fromkeys(["A", "B", "C, slow"], runs[8])
+    assert rerun_command(small, every) == "unpooled reproduce lasso --seeds 2 --honest"
+    assert rerun_command(dataclasses.replace(small, source="emnist"), every).endswith(
+        "--honest --data FOLDER"
+    )
+
+
+def test_tables_hold_settings_costs_notes_and_versions(groups, tmp_path):
+    noted = dataclasses.replace(groups["FedAvg"][0], notes=["the step was chosen"])
+    text = body(write_report(tmp_path / "r.html", {**groups, "noted": [noted]}, title="T"))
+    pieces = [
+        "gamma 80", "step 0.01", "Problem(loss=Squared(), penalty=L1(lam=0.1)", "64\u202fkB", "3.2\u202fkB",
+        "noted : the step was chosen", np.__version__, "All 40 rounds were done.", "No command was given",
+        groups["FedAvg"][0].settings["data"],
+    ]  # fmt: skip
+    for piece in pieces:
+        assert piece in text, piece
+
+
+def test_nothing_in_the_file_points_elsewhere(report):
+    source = report.read_text("utf-8")
+    assert "default-src 'none'" in source
+    addresses = re.findall(r"https?://[^\s\"'<]+", source)
+    assert set(addresses) <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"\s(src|href)=", source)
+    assert report.stat().st_size < 300_000
+
+
+def test_hostile_names_stay_text(groups, tmp_path):
+    evil = "</script><script>alert(1)</script>&\u2028$title"
+    run = dataclasses.replace(groups["FedAvg"][0], notes=[evil], message=evil)
+    path = write_report(
+        tmp_path / "r.html", {evil: [run]}, title=evil, subtitle=evil, labels={"l2": evil}, commands=[evil],
+        verdict=[dataclasses.replace(GOOD, method=evil)],
+    )  # fmt: skip
+    source = path.read_text("utf-8")
+    assert "<script>alert" not in source
+    assert source.count("</script>") == 2
+    assert "\u2028" not in re.search(r'id="data">(.*?)</script>', source, re.DOTALL)[1]
+    assert "$title" in body(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda g: ({}, {}), ValueError, "at least one run"),
+        (lambda g: ({"a": []}, {}), ValueError, "group 'a' has no runs"),
+        (lambda g: ({"a": g["FedAvg"][0]}, {}), TypeError, "group 'a' must be a list of runs"),
+        (lambda g: ({"a": ["x.run"]}, {}), TypeError, "group 'a' must be a list of runs"),
+        (lambda g: ({"a": g["FedAvg"][:1] * 2}, {}), ValueError, "two runs of seed 0"),
+        (
+            lambda g: (g, {"truth": np.ones(3)}),
+            ValueError,
+            r"truth has shape \(3,\), but the estimates have \(40,\)",
+        ),
+    ],
+)
+def test_bad_input(groups, tmp_path, change, error, message):
+    chosen, options = change(groups)
+    with pytest.raises(error, match=message):
+        write_report(tmp_path / "r.html", chosen, title="T", **options)
+
+
+def test_numbers_for_people():
+    assert [significant(v) for v in (0, 0.43501, 38.4984, 1949.4, 123456, 2.5e7, -1.5e-5, np.inf)] == [
+        "0", "0.4350", "38.50", "1949", "123456", "2.50e7", "−1.50e−5", "not finite",
+    ]  # fmt: skip
+    assert [percent(v) for v in (0.031, -0.1, -1e-5)] == ["+3.1\u202f%", "−10.0\u202f%", "0.0\u202f%"]
+    assert [duration(s) for s in (2.591, 56.8, 600, 9000)] == [
+        "2.59\u202fs", "56.8\u202fs", "10.0\u202fmin", "2.5\u202fh",
+    ]  # fmt: skip
+    assert (span([40, 2000]), span([7, 7])) == ("40 to 2\u202f000", "7")
