@@ -9,7 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from unpooled.kernel import KEPT_DIGESTS, _digest, _forget_oldest, compiled, kernel, method
+from unpooled.kernel import _digest, _forget_oldest, compiled, kernel, method
+from unpooled.losses.squared import SquaredRecord
+from unpooled.penalties.l1 import L1Record
+from unpooled.rows import DenseRows
 
 double = method("double")
 
@@ -102,17 +105,15 @@ def test_cached_on_disk_and_recompiled_when_a_kernel_changes(tmp_path):
 def test_digest_knows_every_kernel_of_a_record():
     assert _digest((Two,)) != _digest((Bare,))
     assert _digest((Two,)) == _digest((Two,))
+    assert _digest((SquaredRecord,)) == _digest((L1Record, DenseRows)) == "unpooled"
 
 
 def test_only_recent_digests_are_kept(tmp_path):
-    for i in range(KEPT_DIGESTS + 5):
+    for i in range(12):
         (tmp_path / f"d{i}").mkdir()
         os.utime(tmp_path / f"d{i}", (i, i))
-    _forget_oldest(tmp_path)
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert len(left) == KEPT_DIGESTS
-    assert "d0" not in left
-    assert f"d{KEPT_DIGESTS + 4}" in left
+    _forget_oldest(tmp_path, 3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d10", "d11", "d9"]
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):

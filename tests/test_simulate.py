@@ -80,7 +80,7 @@ def test_resume_refuses_other_settings(data, tmp_path):
             up.datasets.sparse_regression(seed=3, n_clients=12, n_rows=30, n_features=40, sparsity=8),
             resume=half,
         )
-    with pytest.raises(ValueError, match=r"algorithm: .*'gamma': 80.0.*'gamma': 81.0"):
+    with pytest.raises(ValueError, match=r"algorithm's gamma: 80.0 then, 81.0 now"):
         go(up.FastFedDA(mu=0.1, gamma=81.0, local_steps=4, schedule="uniform"), data, resume=half)
     with pytest.raises(ValueError, match=r"a run of FastFedDA, it cannot be resumed with FedDA"):
         go(up.FedDA(step=0.01), data, resume=half)
@@ -175,6 +175,98 @@ def test_poisson_overflow_is_divergence():
     )
     assert run.status == "diverged"
     assert np.isfinite(run.w).all()
+
+
+def test_resuming_after_ctrl_c_in_the_middle_of_a_round(data, monkeypatch):
+    """An interrupt that comes after the clients have worked, before the server has: nothing is half done."""
+    algorithm = up.Scaffold(step=0.01, local_steps=4)
+    whole = go(algorithm, data, rounds=20)
+    half = interrupted(monkeypatch, algorithm, data, after=7, rounds=20)
+    assert half.ledger.rounds == half.state.round == 7
+    same_bits(whole, go(algorithm, data, rounds=20, resume=half))
+
+
+def interrupted(monkeypatch, algorithm, data, after, **options):
+    """A run into which Ctrl-C comes after so many rounds, between the clients' work and the server's."""
+    kind, calls = type(algorithm), []
+    update = kind.server_update
+
+    def server_update(self, *arguments):
+        calls.append(1)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return update(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "server_update", server_update)
+        run = go(algorithm, data, **options)
+    assert run.status == "interrupted"
+    return run
+
+
+def test_what_was_chosen_is_kept_when_a_run_is_resumed(data, tmp_path, monkeypatch):
+    for algorithm in (up.MCFedDA(mu=0.1, gamma=20.0, lambda0=0.4), up.MCFedDA(), up.FastFedDA()):
+        whole = go(algorithm, data, rounds=30)
+        half = interrupted(monkeypatch, algorithm, data, after=11, rounds=30)
+        same_bits(whole, go(algorithm, data, rounds=30, resume=half.save(tmp_path / "half.run")))
+    short = go(up.FastFedDA(), data, rounds=10)
+    longer = go(up.FastFedDA(), data, rounds=20, resume=short)
+    assert longer.notes[-1] == "the numbers chosen for 10 rounds were kept for 20"
+    assert longer.settings["algorithm"] == short.settings["algorithm"]
+    chosen = {name: short.settings["algorithm"][name] for name in ("mu", "gamma", "a")}
+    assert np.array_equal(go(up.FastFedDA(**chosen), data, rounds=20, resume=short).w, longer.w)
+
+
+def test_resume_compares_problems_by_their_contents(data):
+    def run(groups, **options):
+        return go(FAST, data, problem=up.Problem(up.Squared(), up.GroupL2(0.1, groups=groups)), **options)
+
+    half = run(np.arange(40) // 2, rounds=5)
+    assert run(np.arange(40) // 2, resume=half).status == "completed"
+    with pytest.raises(ValueError, match="problem: "):
+        run(np.arange(40) % 20, resume=half)
+
+    class Mine:
+        def value(self, w, X, y):
+            return float(np.mean((X @ w - y) ** 2) / 2)
+
+        def gradient(self, w, X, y):
+            return X.T @ (X @ w - y) / len(y)
+
+    half = go(FAST, data, problem=up.Problem(Mine(), up.L1(0.1)), rounds=5)
+    assert "0x" not in half.settings["problem"]
+    assert go(FAST, data, problem=up.Problem(Mine(), up.L1(0.1)), resume=half).status == "completed"
+
+
+def test_resume_refuses_other_metrics_and_diverged_runs(data):
+    half = go(FAST, data, rounds=5, metrics={"nonzeros": up.metrics.nonzeros()})
+    with pytest.raises(ValueError, match=r"had other metrics: nonzeros then, none now"):
+        go(FAST, data, resume=half)
+    gone = go(up.FedAvg(step=50.0), data, rounds=300)
+    with pytest.raises(ValueError, match=r"the run to resume diverged, there is nothing to go on from"):
+        go(up.FedAvg(step=50.0), data, rounds=400, resume=gone)
+
+
+def test_numpy_integers_are_integers(data, tmp_path):
+    run = go(FAST, data, rounds=np.int64(3), seed=np.int64(3), cohort=np.int32(4), batch_size=np.int16(5))
+    assert up.load(run.save(tmp_path / "n.run")).seed == 3
+
+
+def test_an_infinite_objective_at_the_end_is_divergence():
+    counts = up.FederatedData.from_arrays([[1.0], [1.0], [2.0]], [3.0, 5.0, 900.0], [0, 0, 1])
+    problem = up.Problem(up.Poisson(), up.Zero())
+    run = up.simulate(up.FedAvg(step=1.0, local_steps=1), problem, counts, rounds=1)
+    assert run.status == "diverged"
+    assert run.w == 0.0
+
+
+def test_a_ball_is_kept_or_refused(data):
+    problem = up.Problem(up.Squared(), up.L1(0.1), ball=0.3)
+    for algorithm in (up.FedAvg(step=0.01), up.Scaffold(step=0.01)):
+        with pytest.raises(ValueError, match="does not project on a ball"):
+            go(algorithm, data, problem=problem)
+    for algorithm in (FAST, up.FedMiD(step=0.01), up.FedDA(step=0.01)):
+        assert np.linalg.norm(go(algorithm, data, problem=problem).w) <= 0.3 * (1 + 1e-12)
 
 
 def test_a_start_without_a_finite_objective_is_divergence():
@@ -281,9 +373,9 @@ def test_float32_data_with_float64_states_stays_close(data):
         (
             {"w0": np.zeros(3)},
             ValueError,
-            r"w has shape \(3,\), but .* coefficients have \(40,\)",
+            r"w0 has shape \(3,\), but .* coefficients have \(40,\)",
         ),
-        ({"w0": np.full(40, np.nan)}, ValueError, r"w has 40 entries that are NaN"),
+        ({"w0": np.full(40, np.nan)}, ValueError, r"w0 has 40 entries that are NaN"),
         ({"intercept0": 1.0}, ValueError, r"the problem has none: Problem\(…, intercept=True\)"),
         ({"metrics": {"round": len}}, ValueError, r"metric 'round' must be a function under a name other"),
         ({"metrics": {"a": 3}}, ValueError, r"metric 'a' must be a function"),
@@ -298,6 +390,14 @@ def test_bad_options(data, options, error, message):
 def test_bad_parts(data):
     with pytest.raises(TypeError, match=r"got <class .*did you mean FastFedDA\(…\)\?"):
         up.simulate(up.FastFedDA, PROBLEM, data, rounds=1)
+    with pytest.raises(TypeError, match=r"problem must be a Problem\(loss, penalty\), got Squared\(\)"):
+        up.simulate(FAST, up.Squared(), data, rounds=1)
+    with pytest.raises(TypeError, match=r"engine must be one of unpooled.engines"):
+        go(FAST, data, engine="local")
+    with pytest.raises(TypeError, match=r"metrics must map names to functions, got list"):
+        go(FAST, data, metrics=[len])
+    with pytest.raises(FileNotFoundError, match=r"checkpoint is to go into .*nowhere, which is not a folder"):
+        go(FAST, data, checkpoint="nowhere/a.run")
     with pytest.raises(TypeError, match=r"data must be a FederatedData .* got tuple"):
         up.simulate(FAST, PROBLEM, (data.X, data.y), rounds=1)
     with pytest.raises(
@@ -308,7 +408,7 @@ def test_bad_parts(data):
         up.Problem(up.Squared(), 0.1)
     with pytest.raises(ValueError, match=r"ball must be positive"):
         up.Problem(up.Squared(), up.L1(0.1), ball=0)
-    with pytest.raises(ValueError, match=r"threads must be at least 1"):
+    with pytest.raises(ValueError, match=r"threads must be a whole number of at least 1"):
         up.engines.Local(threads=0)
 
 

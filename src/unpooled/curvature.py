@@ -55,7 +55,11 @@ class Curvature:
 
     @cached_property
     def strong_convexity(self) -> float:
-        """The smallest Ritz value of the pooled curvature after 20 Lanczos steps (one round each)."""
+        """The smallest Ritz value of the pooled curvature after 20 Lanczos steps (one round each).
+
+        A tenth of it where the loss's curvature is only bounded: too small a μ costs little, too large a
+        one makes the steps shrink before the optimum is reached.
+        """
         self._linear("mu")
         X = _matrix(self.data.X, self.problem.intercept)
         d = self.data.row_weights * self.problem.loss.curvature(self.data.y)
@@ -63,7 +67,8 @@ class Curvature:
         def product(u: Float) -> Array:
             return np.asarray(X.T @ (d * (X @ u)))
 
-        return extreme_eigenvalues(product, X.shape[1], LANCZOS_STEPS)[0]
+        smallest = extreme_eigenvalues(product, X.shape[1], LANCZOS_STEPS)[0]
+        return smallest if self.problem.loss.is_quadratic else 0.1 * smallest
 
     @property
     def rounds(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from unpooled.algorithms.base import Algorithm, State
 from unpooled.arrays import Array
+from unpooled.engines.local import Memory
 from unpooled.ledger import Ledger
 from unpooled.problem import BoundProblem
 from unpooled.sampling import cohort as sample_cohort
@@ -18,6 +19,18 @@ if TYPE_CHECKING:
     from unpooled.data import FederatedData
 
 WEIGHTINGS = ("renormalised", "unbiased")
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a run stands: the server's state, the ledger, and what the last cohort has yet to remember.
+
+    It changes in one assignment, so that an interrupt finds all of it before a round or all of it after.
+    """
+
+    state: State
+    ledger: Ledger
+    memory: Memory | None = None
 
 
 @dataclass
@@ -32,8 +45,18 @@ class Federation:
     seed: int
     weighting: str
     dtype: np.dtype[Any]
-    state: State
-    ledger: Ledger
+    position: Position
+
+    @property
+    def state(self) -> State:
+        """Where the server stands."""
+        return self.position.state
+
+    def memory(self) -> Array:
+        """What all clients remember."""
+        if self.position.memory is not None:
+            self.clients.remember(self.position.memory)
+        return np.array(self.clients.memory)
 
     def rounds(self, until: int) -> Iterator[State]:
         """Do rounds until so many are done in all, yielding the state after each."""
@@ -43,18 +66,21 @@ class Federation:
     def step(self) -> State:
         """One round."""
         r = self.state.round
+        if self.position.memory is not None:
+            self.clients.remember(self.position.memory)
         problem = self.algorithm.problem_at(self.problem, r)
         chosen = sample_cohort(self.seed, r, self.data.n_clients, self.cohort)
         weights, participation = self._weights(chosen)
         sent = self.algorithm.broadcast(problem, self.state)
         down = {name: vector.astype(self.dtype) for name, vector in sent.items()}
-        mean = self.clients.round(problem, r, down, chosen, weights)
-        self.state = self.algorithm.server_update(problem, self.state, mean, participation)
+        mean, memory = self.clients.round(problem, r, down, chosen, weights)
+        state = self.algorithm.server_update(problem, self.state, mean, participation)
         size = self.problem.layout.size
-        self.ledger = self.ledger.after_round(
+        ledger = self.position.ledger.after_round(
             len(chosen), len(self.algorithm.uploads) * size, len(down) * size, self.dtype.itemsize
         )
-        return self.state
+        self.position = Position(state, ledger, memory)
+        return state
 
     def _weights(self, chosen: Array) -> tuple[Array, float]:
         """The cohort's weights, and the factor that turns the mean into Σ_k π_k up_k."""

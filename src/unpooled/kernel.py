@@ -31,7 +31,7 @@ from typing import Any
 # and infinity are left out on purpose: the divergence guard has to see them.
 FASTMATH = frozenset({"reassoc", "contract", "arcp", "nsz"})
 OPTIONS: dict[str, Any] = {"fastmath": set(FASTMATH), "error_model": "numpy", "nogil": True}
-KEPT_DIGESTS = 24
+KEPT_VERSIONS, KEPT_SETS = 6, 50  # of the package; of a user's own records
 
 
 class Kernel:
@@ -127,44 +127,50 @@ def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), parall
 
 
 @functools.cache
-def _package_digest() -> bytes:
+def _package_digest() -> str:
     """A digest of the source files of this package that have to do with kernels."""
     digest = hashlib.sha256(sys.version.encode())
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         source = path.read_bytes()
         if b"kernel" in source:
             digest.update(source)
-    return digest.digest()
+    return digest.hexdigest()[:20]
 
 
 def _digest(records: tuple[type, ...]) -> str:
-    """A digest of the package and of the kernels of ``records``, which may be a user's.
+    """A digest of the kernels of the records that are a user's own; "unpooled" where there are none.
 
     It takes their bytecode, and the whole file they stand in for the functions they call.
     """
-    digest = hashlib.sha256(_package_digest())
-    for record in records:
+    foreign = [record for record in records if record.__module__.partition(".")[0] != "unpooled"]
+    digest = hashlib.sha256()
+    for record in foreign:
         for name, value in sorted(vars(record).items()):
             if isinstance(value, Kernel):
                 code = value.py_func.__code__
                 digest.update(repr((record.__qualname__, name, code.co_code, code.co_consts)).encode())
                 if os.path.isfile(code.co_filename):
                     digest.update(Path(code.co_filename).read_bytes())
-    return digest.hexdigest()[:20]
+    return digest.hexdigest()[:20] if foreign else "unpooled"
 
 
 @functools.cache
 def _cache_directory(digest: str) -> Path | None:
-    """Where compiled code of this digest is kept; None where nothing can be written."""
+    """Where compiled code of this digest is kept; None where nothing can be written.
+
+    One folder for each version of the package, and in it one for its own records and one for each set of a
+    user's; those not used for longest are forgotten.
+    """
     root = os.environ.get("UNPOOLED_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     bases = [Path(root)] if root else [Path(home) / "unpooled", Path(tempfile.gettempdir()) / "unpooled"]
     for base in bases:
         try:
-            directory = base / "kernels" / digest
+            directory = base / "kernels" / _package_digest() / digest
             directory.mkdir(parents=True, exist_ok=True)
-            os.utime(directory)
-            _forget_oldest(directory.parent)
+            for used, kept in ((directory, KEPT_SETS), (directory.parent, KEPT_VERSIONS)):
+                os.utime(used)
+                _forget_oldest(used.parent, kept)
         except OSError:
             continue
         if os.access(directory, os.W_OK):
@@ -172,8 +178,8 @@ def _cache_directory(digest: str) -> Path | None:
     return None
 
 
-def _forget_oldest(parent: Path) -> None:
-    """Keep the most recently used digests only."""
+def _forget_oldest(parent: Path, kept: int) -> None:
+    """Keep the most recently used folders only."""
     by_age = sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for stale in by_age[KEPT_DIGESTS:]:
+    for stale in by_age[kept:]:
         shutil.rmtree(stale, ignore_errors=True)

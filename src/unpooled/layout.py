@@ -40,24 +40,32 @@ class Layout:
         """The number C of margins a row has."""
         return self.shape[1] if self.order == "F" else 1
 
-    def pack(self, w: ArrayLike | None, intercept: ArrayLike | None = None) -> Float:
-        """The flat vector of (w, intercept); what is None is zero."""
+    def pack(
+        self,
+        w: ArrayLike | None,
+        intercept: ArrayLike | None = None,
+        name: str = "w",
+        intercept_name: str = "intercept",
+    ) -> Float:
+        """The flat vector of (w, intercept); what is None is zero. The names are for complaints."""
         flat = np.zeros(self.size)
         if w is not None:
             w = np.asarray(w, dtype=np.float64)
             if w.shape != self.shape:
-                raise ValueError(f"w has shape {w.shape}, but this problem's coefficients have {self.shape}")
+                raise ValueError(
+                    f"{name} has shape {w.shape}, but this problem's coefficients have {self.shape}"
+                )
             if not np.isfinite(w).all():
-                raise ValueError(f"w has {np.sum(~np.isfinite(w))} entries that are NaN or infinite")
+                raise ValueError(f"{name} has {np.sum(~np.isfinite(w))} entries that are NaN or infinite")
             flat[: self.n_coefficients] = w.ravel(order=self.order)
         if intercept is not None:
             if self.n_intercepts == 0:
                 raise ValueError(
-                    "an intercept is given, but the problem has none: Problem(…, intercept=True)"
+                    f"{intercept_name} is given, but the problem has none: Problem(…, intercept=True)"
                 )
             b = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
             if b.shape != (self.n_intercepts,):
-                raise ValueError(f"intercept has shape {b.shape}, expected ({self.n_intercepts},)")
+                raise ValueError(f"{intercept_name} has shape {b.shape}, expected ({self.n_intercepts},)")
             flat[self.n_coefficients :] = b
         return flat
 

@@ -16,6 +16,7 @@ from unpooled.losses.base import LinearLoss, linear_margins, pull_back, residual
 from unpooled.penalties.base import Penalty
 from unpooled.plain import PlainLoss, PlainRegulariser
 from unpooled.regulariser import Constrained, Free, Regulariser
+from unpooled.validation import is_number
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
@@ -37,7 +38,7 @@ class Problem:
     def __post_init__(self) -> None:
         _must_have("loss", self.loss, ("value", "gradient"))
         _must_have("penalty", self.penalty, ("value", "prox"))
-        if not self.ball > 0:
+        if not is_number(self.ball) or not self.ball > 0:
             raise ValueError(f"ball must be positive (inf for none), got {self.ball!r}")
 
     def layout(self, data: FederatedData) -> Layout:

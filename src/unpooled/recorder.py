@@ -44,6 +44,9 @@ class Recorder:
 
     def go_on(self, history: Arrays, every: int) -> None:
         """Take over the rows of a run to resume that an uninterrupted run would have had."""
+        if history.keys() != self.history().keys():
+            then, now = (", ".join(list(names)[2:]) or "none" for names in (history, self.history()))
+            raise ValueError(f"the run to resume had other metrics: {then} then, {now} now")
         kept = np.asarray(history["round"]) % every == 0
         self.columns = {name: list(column[kept]) for name, column in history.items()}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 import zlib
 from dataclasses import asdict
@@ -40,9 +39,9 @@ def save(run: Run, path: str | os.PathLike[str]) -> Path:
         arrays["intercept"] = np.asarray(run.intercept)
     arrays |= {f"history/{name}": column for name, column in run.history.items()}
     arrays |= {f"state/{name}": vector for name, vector in run.state.arrays.items()}
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("wb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
                 archive.writestr("run.json", json.dumps(description, indent=1))
                 for name, array in arrays.items():
@@ -52,7 +51,7 @@ def save(run: Run, path: str | os.PathLike[str]) -> Path:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return path
 
@@ -74,7 +73,7 @@ def load(path: str | os.PathLike[str]) -> Run:
                     with archive.open(name) as member:
                         arrays[name[:-4]] = np.lib.format.read_array(member, allow_pickle=False)
             return _assemble(description, arrays)
-    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, json.JSONDecodeError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, TypeError, EOFError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} is not a run saved by unpooled, or it is damaged ({error})") from error
 
 

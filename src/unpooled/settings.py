@@ -4,47 +4,79 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.problem import Problem
 
-RESUMABLE = ("rounds",)  # settings that may differ when a run is resumed
+NOT_COMPARED = ("algorithm", "asked", "rounds")  # rounds may differ; the algorithm has its own comparison
 
 
 def describe(
-    algorithm: Algorithm, problem: Problem, data: FederatedData, start: Float, options: Mapping[str, Any]
+    asked: Algorithm,
+    algorithm: Algorithm,
+    problem: Problem,
+    data: FederatedData,
+    start: Float,
+    options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Everything that decides a run's bits."""
+    """Everything that decides a run's bits; ``asked`` is the algorithm as the user gave it."""
     return {
         "algorithm": {"name": type(algorithm).__name__, **_plain(algorithm.settings())},
-        "problem": repr(problem),
+        "asked": _plain(asked.settings()),
+        "problem": f"{re.sub(r' at 0x[0-9a-f]+', '', repr(problem))} #{_digest(_identity(problem))}",
         "data": data.fingerprint(),
-        "start": hashlib.blake2b(start.tobytes(), digest_size=8).hexdigest(),
+        "start": _digest(start.tobytes()),
         **_plain(dict(options)),
     }
 
 
-def resumed(algorithm: Algorithm, settings: dict[str, Any]) -> Algorithm:
-    """The algorithm with what it leaves open taken from the settings of the run to resume."""
-    saved = settings["algorithm"]
-    if saved["name"] != type(algorithm).__name__:
-        raise ValueError(f"this is a run of {saved['name']}, it cannot be resumed with {algorithm}")
-    open_ones = {name: saved[name] for name, value in algorithm.settings().items() if value is None}
-    return dataclasses.replace(algorithm, **open_ones)  # type: ignore[type-var]
+def resumed(algorithm: Algorithm, saved: dict[str, Any], rounds: int) -> tuple[Algorithm, list[str]]:
+    """The algorithm of the run to resume, all its numbers known; refused where the user now asks for others.
+
+    A number agrees that is what was asked for then, or what was chosen then.
+    """
+    chosen = dict(saved["algorithm"])
+    name = chosen.pop("name")
+    if name != type(algorithm).__name__:
+        raise ValueError(f"this is a run of {name}, it cannot be resumed with {algorithm}")
+    now = _plain(algorithm.settings())
+    _refuse(
+        f"algorithm's {field}: {chosen[field]!r} then, {value!r} now"
+        for field, value in now.items()
+        if value not in (saved["asked"][field], chosen[field])
+    )
+    fields = [field.name for field in dataclasses.fields(algorithm) if field.init]  # type: ignore[arg-type]
+    known = dataclasses.replace(algorithm, **{field: chosen[field] for field in fields})  # type: ignore[type-var]
+    notes = []
+    if (
+        rounds != saved["rounds"]
+        and saved["asked"] != saved["algorithm"] | saved["asked"]
+        and None in now.values()
+    ):
+        notes.append(f"the numbers chosen for {saved['rounds']} rounds were kept for {rounds}")
+    return known, notes
 
 
 def check_same(saved: dict[str, Any], now: dict[str, Any]) -> None:
     """Refuse to resume under other settings, naming each that differs."""
-    different = []
-    for name, value in now.items():
-        if name not in RESUMABLE and saved.get(name) != value:
-            different.append(f"{name}: {saved.get(name)!r} then, {value!r} now")
-    if different:
-        raise ValueError("the run to resume had other settings: " + "; ".join(different))
+    _refuse(
+        f"{name}: {saved.get(name)!r} then, {value!r} now"
+        for name, value in now.items()
+        if name not in NOT_COMPARED and saved.get(name) != value
+    )
+
+
+def _refuse(differences: Any) -> None:
+    found = list(differences)
+    if found:
+        raise ValueError("the run to resume had other settings: " + "; ".join(found))
 
 
 def _plain(value: Any) -> Any:
@@ -53,4 +85,23 @@ def _plain(value: Any) -> Any:
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return value.item() if hasattr(value, "item") else value
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _identity(value: Any) -> Any:
+    """What an object is made of, without its address: its type and, field by field, its values."""
+    if isinstance(value, np.ndarray):
+        return (value.shape, value.dtype.str, _digest(value.tobytes()))
+    if isinstance(value, dict):
+        return sorted((repr(key), _identity(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return [_identity(item) for item in value]
+    if isinstance(value, str | bytes | int | float | complex | np.generic) or value is None:
+        return repr(value)
+    parts = {name: item for name, item in getattr(value, "__dict__", {}).items() if not name.startswith("__")}
+    return (type(value).__qualname__, _identity(parts))
+
+
+def _digest(value: Any) -> str:
+    content = value if isinstance(value, bytes) else repr(value).encode()
+    return hashlib.blake2b(content, digest_size=8).hexdigest()

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,47 +75,45 @@ def simulate(
     Run
         Its ``status`` is "completed", "diverged" or "interrupted" (Ctrl-C); its w is always finite.
     """
-    _check_algorithm(algorithm)
-    metrics = dict(metrics or {})
+    _check_parts(algorithm, problem, data, engine, metrics, checkpoint)
     rounds = _rounds(rounds, algorithm)
-    every = max(1, rounds // 100) if every is None else every
-    _check_options(data, cohort, batch_size, seed, every, weighting, metrics)
+    options: dict[str, Any] = {
+        "rounds": rounds,
+        "cohort": None if cohort is None else _whole("cohort", cohort, 1),
+        "batch_size": None if batch_size is None else _whole("batch_size", batch_size, 1),
+        "seed": _whole("seed", seed, 0),
+        "weighting": weighting,
+    }
+    every = max(1, rounds // 100) if every is None else _whole("every", every, 1)
+    _check_options(options, data)
     previous = load(resume) if isinstance(resume, str | os.PathLike) else resume
-    if previous is not None and previous.state.round > rounds:
-        raise ValueError(
-            f"the run to resume has done {previous.state.round} rounds, more than rounds={rounds}"
-        )
+    if previous is not None:
+        _check_previous(previous, rounds)
 
     data = data if dtype is None else data.astype(dtype)
     states = np.dtype(np.float64 if dtype is None else dtype)
     bound = problem.bind(data)
-    options = {
-        "rounds": rounds,
-        "cohort": cohort,
-        "batch_size": batch_size,
-        "seed": seed,
-        "dtype": str(states),
-        "weighting": weighting,
-    }
     trial = Trial(
+        asked=algorithm,
         problem=bound,
         data=data,
-        start=bound.layout.pack(w0, intercept0),
+        start=bound.layout.pack(w0, intercept0, "w0", "intercept0"),
         dtype=states,
-        options=options,
-        metrics=metrics,
+        options={**options, "dtype": str(states)},
+        metrics=dict(metrics or {}),
         every=every,
         engine=engine or Local(),
         previous=previous,
         checkpoint=checkpoint,
         progress=progress,
     )
-    if previous is not None:
-        return trial.run(resumed(algorithm, previous.settings), list(previous.notes), (), 0, math.inf)
-
-    curvature = Curvature(problem, data, batch_size)
-    resolved, notes = algorithm.resolve(curvature, rounds)
-    said = notes
+    curvature = Curvature(problem, data, options["batch_size"])
+    if previous is None:
+        resolved, notes = algorithm.resolve(curvature, rounds)
+        said = notes
+    else:
+        resolved, said = resumed(algorithm, previous.settings, rounds)
+        notes = [*previous.notes, *said]
     for left in range(RESTARTS, -1, -1):
         gentler = _gentler(algorithm, resolved) if left else {}
         run = trial.run(resolved, notes, said, curvature.rounds, GROWTH if gentler else math.inf)
@@ -122,6 +121,7 @@ def simulate(
             break
         retry = dataclasses.replace(algorithm, **gentler)  # type: ignore[type-var]
         resolved, _ = retry.resolve(curvature, rounds)
+        trial = dataclasses.replace(trial, previous=None)
         number = ", ".join(f"{name} = {value:.4g}" for name, value in gentler.items())
         said = [f"{run.message} It was started again with half the step, {number}."]
         notes = [*notes, *said]
@@ -129,8 +129,10 @@ def simulate(
 
 
 def _gentler(algorithm: Algorithm, resolved: Algorithm) -> dict[str, float]:
-    """Half the step that was chosen for the algorithm; nothing where the user gave it."""
+    """Half the step that was chosen for the algorithm; nothing where the user's numbers decide it."""
     asked, chosen = algorithm.settings(), resolved.settings()
+    if asked.get("schedule") == "theory" and asked["a"] is not None:
+        return {}
     if "gamma" in asked and asked["gamma"] is None:
         return {"gamma": 2.0 * chosen["gamma"]}
     if "step" in asked and asked["step"] is None:
@@ -138,54 +140,62 @@ def _gentler(algorithm: Algorithm, resolved: Algorithm) -> dict[str, float]:
     return {}
 
 
-def _check_algorithm(algorithm: Any) -> None:
+def _check_parts(algorithm: Any, problem: Any, data: Any, engine: Any, metrics: Any, checkpoint: Any) -> None:
+    """Refuse what is not of its kind, before anything is computed."""
     if not isinstance(algorithm, Algorithm):
         hint = f"; did you mean {algorithm.__name__}(…)?" if isinstance(algorithm, type) else ""
         raise TypeError(f"algorithm must be one of unpooled's algorithms, got {algorithm!r}{hint}")
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem(loss, penalty), got {problem!r}")
+    if not isinstance(data, FederatedData):
+        raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
+    if engine is not None and not callable(getattr(engine, "open", None)):
+        raise TypeError(f"engine must be one of unpooled.engines, such as engines.Local(), got {engine!r}")
+    if metrics is not None and not isinstance(metrics, Mapping):
+        raise TypeError(f"metrics must map names to functions, got {type(metrics).__name__}")
+    for name, metric in (metrics or {}).items():
+        if name in ("round", "objective") or not callable(metric):
+            raise ValueError(
+                f"metric {name!r} must be a function under a name other than round and objective"
+            )
+    if checkpoint is not None and not Path(checkpoint).parent.is_dir():
+        raise FileNotFoundError(f"checkpoint is to go into {Path(checkpoint).parent}, which is not a folder")
 
 
-def _rounds(rounds: int | None, algorithm: Algorithm) -> int:
+def _check_options(options: dict[str, Any], data: FederatedData) -> None:
+    """Refuse numbers that do not fit the data, and unknown weightings."""
+    if options["cohort"] is not None and options["cohort"] > data.n_clients:
+        raise ValueError(f"cohort={options['cohort']}, but the data has {data.n_clients} clients")
+    if options["seed"] >= 2**64:
+        raise ValueError(f"seed must be below 2**64, got {options['seed']}")
+    if options["weighting"] not in WEIGHTINGS:
+        raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {options['weighting']!r}")
+
+
+def _check_previous(previous: Run, rounds: int) -> None:
+    """Refuse a run from which there is nothing to go on."""
+    if previous.status == Status.DIVERGED:
+        raise ValueError(f"the run to resume diverged, there is nothing to go on from: {previous.message}")
+    if previous.state.round > rounds:
+        raise ValueError(
+            f"the run to resume has done {previous.state.round} rounds, more than rounds={rounds}"
+        )
+
+
+def _rounds(rounds: Any, algorithm: Algorithm) -> int:
     """The number of rounds, given or prescribed by the algorithm."""
     planned = algorithm.planned_rounds()
     rounds = planned if rounds is None else rounds
     if rounds is None:
         raise ValueError("rounds is missing: how many rounds should the run have?")
-    _whole("rounds", rounds, 1)
-    if planned is not None and rounds > planned:
-        raise ValueError(f"rounds={rounds}, but the stages of {type(algorithm).__name__} end after {planned}")
-    return int(rounds)
+    whole = _whole("rounds", rounds, 1)
+    if planned is not None and whole > planned:
+        raise ValueError(f"rounds={whole}, but the stages of {type(algorithm).__name__} end after {planned}")
+    return whole
 
 
-def _check_options(
-    data: FederatedData,
-    cohort: int | None,
-    batch_size: int | None,
-    seed: int,
-    every: int,
-    weighting: str,
-    metrics: Mapping[str, Metric],
-) -> None:
-    if not isinstance(data, FederatedData):
-        raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
-    if cohort is not None:
-        _whole("cohort", cohort, 1)
-        if cohort > data.n_clients:
-            raise ValueError(f"cohort={cohort}, but the data has {data.n_clients} clients")
-    if batch_size is not None:
-        _whole("batch_size", batch_size, 1)
-    _whole("seed", seed, 0)
-    if seed >= 2**64:
-        raise ValueError(f"seed must be below 2**64, got {seed}")
-    _whole("every", every, 1)
-    if weighting not in WEIGHTINGS:
-        raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
-    for name, metric in metrics.items():
-        if name in ("round", "objective") or not callable(metric):
-            raise ValueError(
-                f"metric {name!r} must be a function under a name other than round and objective"
-            )
-
-
-def _whole(name: str, number: Any, least: int) -> None:
+def _whole(name: str, number: Any, least: int) -> int:
+    """A whole number as an int, refused where it is not one or too small."""
     if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
         raise ValueError(f"{name} must be a whole number ≥ {least}, got {number!r}")
+    return int(number)

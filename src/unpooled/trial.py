@@ -16,7 +16,7 @@ from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.engines.local import DivergenceError
-from unpooled.federation import Federation
+from unpooled.federation import Federation, Position
 from unpooled.ledger import Ledger
 from unpooled.problem import BoundProblem
 from unpooled.progress import Bar
@@ -34,6 +34,7 @@ Result = Callable[[Status, str], Run]
 class Trial:
     """Everything about a run but its algorithm's numbers, which may need more than one attempt."""
 
+    asked: Algorithm  # as the user gave it
     problem: BoundProblem
     data: FederatedData
     start: Float
@@ -54,7 +55,7 @@ class Trial:
         An objective ``growth`` times the size of the first one counts as divergence. Of its ``notes``,
         those in ``said`` are shown above the progress bar.
         """
-        settings = describe(algorithm, self.problem.problem, self.data, self.start, self.options)
+        settings = describe(self.asked, algorithm, self.problem.problem, self.data, self.start, self.options)
         recorder = Recorder(algorithm, self.problem, self.data, self.metrics)
         federation = self._federation(algorithm, settings, setup_rounds)
         before = 0.0
@@ -75,14 +76,14 @@ class Trial:
                 status=status,
                 message=message,
                 history=recorder.history(),
-                ledger=federation.ledger,
+                ledger=federation.position.ledger,
                 settings=settings,
                 notes=notes,
                 versions=versions(),
                 seed=self.options["seed"],
                 seconds=before + time.perf_counter() - began,
                 state=state,
-                memory=federation.clients.memory,
+                memory=federation.memory(),
             )
 
         # BLAS threads that spin after a product would take the cores from the clients' threads.
@@ -110,8 +111,7 @@ class Trial:
             seed=seed,
             weighting=self.options["weighting"],
             dtype=self.dtype,
-            state=state,
-            ledger=ledger,
+            position=Position(state, ledger),
         )
 
     def _drive(
@@ -134,7 +134,7 @@ class Trial:
                     done, objective = state.round, None
                     if done % self.every == 0 or done == rounds:
                         objective = recorder.record(state)
-                        if not objective <= limit:
+                        if not (math.isfinite(objective) and objective <= limit):
                             return result(
                                 Status.DIVERGED, f"The objective was {objective:.3g} after round {done}."
                             )

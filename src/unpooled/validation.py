@@ -7,6 +7,7 @@ import math
 import numbers
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
@@ -39,6 +40,11 @@ class Rows:
         k = int(np.searchsorted(self.offsets, i, side="right")) - 1
         row = i - self.offsets[k] if self.within_client else i if self.order is None else self.order[i]
         return f"client {self.ids[k]!r}, row {row}"
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number (True and False are not)."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def sort_rows(clients: Any) -> Rows:

@@ -26,6 +26,11 @@ def data():
         (lambda: up.FastFedDA(gamma=0.0), r"gamma must be a positive number, got 0.0"),
         (lambda: up.FastFedDA(local_steps=0), r"local_steps must be a whole number ≥ 1, got 0"),
         (lambda: up.FastFedDA(local_steps=1.5), r"local_steps must be a whole number"),
+        (lambda: up.FastFedDA(local_steps="a"), r"local_steps must be a whole number ≥ 1, got 'a'"),
+        (lambda: up.FastFedDA(local_steps=np.inf), r"local_steps must be a whole number"),
+        (lambda: up.FastFedDA(gamma="a"), r"gamma must be a positive number, got 'a'"),
+        (lambda: up.FedDA(step=np.array([1.0, 2.0])), r"step must be a positive number, got array"),
+        (lambda: up.Problem(up.Squared(), up.Zero(), ball="a"), r"ball must be positive"),
         (lambda: up.FastFedDA(schedule="cosine"), r"schedule must be one of polynomial, uniform, theory"),
         (lambda: up.FastFedDA(output="best"), r"output must be one of last, average, got 'best'"),
         (lambda: up.FastFedDA(a=-1.0), r"a must be positive"),
@@ -168,6 +173,21 @@ def test_halving_stages():
     ]:
         with pytest.raises(ValueError, match=message):
             halving_stages(*arguments)
+
+
+def test_a_theory_preset_that_diverges_is_a_run(data):
+    run = up.simulate(up.FastFedDA(schedule="theory", a=0.01), PROBLEM, data, rounds=300)
+    assert run.status == "diverged"
+
+
+def test_whole_floats_are_whole_numbers(data):
+    run = up.simulate(up.FedDA(step=0.01, local_steps=3.0), PROBLEM, data, rounds=2)
+    assert run.settings["algorithm"]["local_steps"] == 3
+
+
+def test_mc_fedda_says_when_its_last_stage_has_another_lambda(data):
+    algorithm = up.MCFedDA(mu=0.1, gamma=10.0, stages=[(3, 0.5, np.inf)])
+    assert "the last stage has λ = 0.5, not the problem's 0.1" in up.simulate(algorithm, PROBLEM, data).notes
 
 
 def test_mc_fedda_rounds(data):

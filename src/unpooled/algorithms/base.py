@@ -27,11 +27,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from unpooled.arrays import Arrays, Float
 from unpooled.kernel import method
 from unpooled.problem import BoundProblem
+from unpooled.validation import is_number
 
 if TYPE_CHECKING:
     from unpooled.curvature import Curvature
@@ -95,14 +97,23 @@ class Algorithm(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
+def check_number(name: str, number: Any, least: float, strict: bool) -> None:
+    """Refuse what is given and is not a finite number ≥ ``least`` (> where ``strict``)."""
+    if number is None:
+        return
+    wanted = "a positive number" if strict else f"a number ≥ {least:g}"
+    if not is_number(number) or not (least < number < inf if strict else least <= number < inf):
+        raise ValueError(f"{name} must be {wanted}, got {number!r}")
+
+
 def check_positive(**numbers: float | None) -> None:
     """Refuse what is given and is not a positive finite number."""
     for name, number in numbers.items():
-        if number is not None and not 0 < number < float("inf"):
-            raise ValueError(f"{name} must be a positive number, got {number!r}")
+        check_number(name, number, 0.0, strict=True)
 
 
-def check_steps(local_steps: int) -> None:
-    """Refuse a number of local steps that is not a whole number ≥ 1."""
-    if isinstance(local_steps, bool) or int(local_steps) != local_steps or local_steps < 1:
+def whole_steps(local_steps: Any) -> int:
+    """The number of local steps as an int, refused where it is not a whole number ≥ 1."""
+    if not is_number(local_steps) or not 1 <= local_steps < inf or int(local_steps) != local_steps:
         raise ValueError(f"local_steps must be a whole number ≥ 1, got {local_steps!r}")
+    return int(local_steps)

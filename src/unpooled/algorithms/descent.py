@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from math import isinf
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from unpooled.algorithms.base import Algorithm, State, check_positive, check_steps
+from unpooled.algorithms.base import Algorithm, State, check_positive, whole_steps
 from unpooled.algorithms.tuning import default_step
 from unpooled.algorithms.vectors import add_difference, assign, subtract
 from unpooled.arrays import Array, Arrays, Float
@@ -64,7 +65,7 @@ class DescentAlgorithm(Algorithm):
     server_step: float
 
     def __post_init__(self) -> None:
-        check_steps(self.local_steps)
+        object.__setattr__(self, "local_steps", whole_steps(self.local_steps))
         check_positive(step=self.step, server_step=self.server_step)
 
     def resolve(self, curvature: Curvature, rounds: int | None) -> tuple[Self, list[str]]:
@@ -80,6 +81,8 @@ class DescentAlgorithm(Algorithm):
 
     def init(self, problem: BoundProblem, w0: Float) -> State:
         """The start."""
+        if not isinf(problem.problem.ball) and not self.plan(problem, 0).proximal:
+            raise ValueError(f"{type(self).__name__} does not project on a ball; FedMiD and the FedDAs do")
         return State(0, {"w": w0})
 
     def broadcast(self, problem: BoundProblem, state: State) -> Arrays:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from unpooled.algorithms.base import Algorithm, State, check_positive, check_steps
+from unpooled.algorithms.base import Algorithm, State, check_number, check_positive, whole_steps
 from unpooled.algorithms.schedule import check_schedule
 from unpooled.algorithms.tuning import DualNumbers
 from unpooled.algorithms.vectors import subtract
@@ -65,10 +64,9 @@ class DualAlgorithm(Algorithm):
     uploads: ClassVar[tuple[str, ...]] = ("dual_increment",)
 
     def __post_init__(self) -> None:
-        check_steps(self.local_steps)
+        object.__setattr__(self, "local_steps", whole_steps(self.local_steps))
         check_positive(gamma=self.gamma)
-        if self.mu is not None and not 0 <= self.mu < math.inf:
-            raise ValueError(f"mu must be a number ≥ 0, got {self.mu!r}")
+        check_number("mu", self.mu, 0.0, strict=False)
         check_schedule(self.schedule, self.a, self.output)
 
     @property

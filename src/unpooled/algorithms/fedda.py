@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from unpooled.algorithms.base import Algorithm, State, check_positive, check_steps
+from unpooled.algorithms.base import Algorithm, State, check_positive, whole_steps
 from unpooled.algorithms.dual_averaging import DualAveraging, dual_prox
 from unpooled.algorithms.tuning import default_step
 from unpooled.arrays import Arrays, Float
@@ -42,7 +42,7 @@ class FedDA(Algorithm):
     uploads: ClassVar[tuple[str, ...]] = ("dual_increment",)
 
     def __post_init__(self) -> None:
-        check_steps(self.local_steps)
+        object.__setattr__(self, "local_steps", whole_steps(self.local_steps))
         check_positive(step=self.step, server_step=self.server_step)
 
     def resolve(self, curvature: Curvature, rounds: int | None) -> tuple[Self, list[str]]:

@@ -74,6 +74,11 @@ class MCFedDA(DualAlgorithm):
             said.append(
                 "stages (rounds, λ, radius): " + ", ".join(f"({r}, {s:g}, {e:g})" for r, s, e in stages)
             )
+        last = stages[-1][1]
+        if getattr(curvature.problem.penalty, "lam", last) != last:
+            said.append(
+                f"the last stage has λ = {last:g}, not the problem's {curvature.problem.penalty.lam:g}"
+            )
         longest = max(length for length, _, _ in stages)
         numbers, chosen = dual_numbers(
             self.mu, self.gamma, self.a, self.schedule, curvature, longest, self.local_steps

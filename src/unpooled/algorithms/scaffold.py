@@ -40,7 +40,7 @@ class Scaffold(DescentAlgorithm):
 
     def init(self, problem: BoundProblem, w0: Float) -> State:
         """The start, and no control yet."""
-        return State(0, {"w": w0, "control": np.zeros_like(w0)})
+        return State(0, {**super().init(problem, w0).arrays, "control": np.zeros_like(w0)})
 
     def plan(self, problem: BoundProblem, round: int) -> Descent:
         """Controlled steps."""

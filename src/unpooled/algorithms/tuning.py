@@ -46,7 +46,7 @@ def dual_numbers(
     if mu is None:
         mu = curvature.strong_convexity
         if mu > 1e-6 * curvature.smoothness:
-            said.append(f"mu = {mu:.4g}: smallest of {LANCZOS_STEPS} Lanczos values, one extra round each")
+            said.append(f"mu = {mu:.4g}: {_lanczos(curvature)}")
         else:
             mu = 4.0 * gamma / max(horizon / 4.0, 1.0)
             said.append(f"mu = {mu:.4g}: the data shows no strong convexity; a is a quarter of the run")
@@ -62,6 +62,11 @@ def dual_numbers(
     return DualNumbers(mu, gamma, a), said
 
 
+def _lanczos(curvature: Curvature) -> str:
+    share = "the" if curvature.problem.loss.is_quadratic else "a tenth of the"
+    return f"{share} smallest of {LANCZOS_STEPS} Lanczos values, one extra round each"
+
+
 def _theory(
     mu: float | None, gamma: float | None, a: float | None, curvature: Curvature
 ) -> tuple[DualNumbers, list[str]]:
@@ -69,7 +74,7 @@ def _theory(
     said = []
     if mu is None:
         mu = curvature.strong_convexity
-        said.append(f"mu = {mu:.4g}: smallest of {LANCZOS_STEPS} Lanczos values, one extra round each")
+        said.append(f"mu = {mu:.4g}: {_lanczos(curvature)}")
     if not mu > 0:
         raise ValueError("schedule='theory' needs strong convexity, mu > 0; schedule='polynomial' does not")
     if a is None:

@@ -42,7 +42,7 @@ def run_cohort(
         client = cohort[s]
         oracle = Oracle(loss, rows, draws)
         regulariser = Regulariser(penalty, domain)
-        local_loop(plan, oracle, regulariser, client, down, memory[client], up[s])
+        local_loop(plan, oracle, regulariser, client, down, memory[s], up[s])
         sound[s] = all_sound(up[s])
 
 

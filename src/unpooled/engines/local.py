@@ -18,6 +18,9 @@ from unpooled.rows import rows_of
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
 
+Memory = tuple[Array, Array]
+"""Clients, and what each of them is to remember."""
+
 UPLOAD_BYTES = 2**26  # uploads held at a time; larger cohorts go through in parts, with the same bits
 
 
@@ -36,8 +39,8 @@ class Local:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if self.threads is not None and self.threads < 1:
-            raise ValueError(f"threads must be at least 1, got {self.threads!r}")
+        if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
+            raise ValueError(f"threads must be a whole number of at least 1, got {self.threads!r}")
 
     def open(
         self,
@@ -82,8 +85,18 @@ class LocalClients:
         if self.memory.shape != shape:
             raise ValueError(f"the clients' memory has shape {self.memory.shape}, expected {shape}")
 
-    def round(self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weights: Array) -> Arrays:
-        """The weighted mean of the cohort's uploads; raises ``DivergenceError`` where one is not finite."""
+    def remember(self, memory: Memory) -> None:
+        """Let clients keep what they computed in a round that counts."""
+        cohort, rows = memory
+        self.memory[cohort] = rows
+
+    def round(
+        self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weights: Array
+    ) -> tuple[Arrays, Memory | None]:
+        """The weighted mean of the cohort's uploads, and what its clients will remember once it counts.
+
+        Raises ``DivergenceError`` where an upload is not finite.
+        """
         from unpooled.engines.cohort import add_weighted
 
         point = self.algorithm.unpack(problem, down, round)
@@ -93,13 +106,16 @@ class LocalClients:
         each = max(1, len(names) * self.layout.size * self.dtype.itemsize)
         part = max(4 * (self.threads or 1), UPLOAD_BYTES // each)
         up = np.empty((min(part, len(cohort)), len(names), self.layout.size), self.dtype)
+        memory = self.memory[cohort]
         for first in range(0, len(cohort), part):
             chosen = cohort[first : first + part]
-            self._run(problem, round, chosen, stacked, up[: len(chosen)])
+            self._run(problem, round, chosen, stacked, memory[first : first + part], up[: len(chosen)])
             add_weighted(mean, weights[first : first + part], up[: len(chosen)])
-        return dict(zip(names, mean, strict=True))
+        return dict(zip(names, mean, strict=True)), (cohort, memory) if self.algorithm.memory else None
 
-    def _run(self, problem: BoundProblem, round: int, cohort: Array, down: Array, up: Array) -> None:
+    def _run(
+        self, problem: BoundProblem, round: int, cohort: Array, down: Array, memory: Array, up: Array
+    ) -> None:
         """Fill ``up`` with the uploads of ``cohort``, compiled where loss and penalty are."""
         from unpooled.engines.cohort import all_sound, compiled_cohort, threads, will_compile
 
@@ -111,14 +127,14 @@ class LocalClients:
             if will_compile(function):
                 self.say("compiling the local loop, once for this algorithm, loss and penalty …")
             with threads(self.threads):
-                function(*records, cohort, down, self.memory, up, sound)
+                function(*records, cohort, down, memory, up, sound)
         else:
             oracle = (PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle)(
                 problem.loss, self.rows, draws
             )
             for s, client in enumerate(cohort):
                 loop = type(plan).local_loop.py_func
-                loop(plan, oracle, problem.regulariser, client, down, self.memory[client], up[s])
+                loop(plan, oracle, problem.regulariser, client, down, memory[s], up[s])
                 sound[s] = all_sound(up[s])
         if not sound.all():
             raise DivergenceError(int(cohort[np.argmin(sound)]))

@@ -50,7 +50,7 @@ loops of every algorithm) follows from these.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -111,6 +111,9 @@ class LinearLoss(ABC):
     def curvature(self, y: Array) -> Array:
         """For each row, an upper bound of the largest eigenvalue of d²ℓ/dz²."""
 
+    is_quadratic: ClassVar[bool] = False
+    """Whether ``curvature`` is the curvature itself, not only a bound of it."""
+
     def outputs(self, y: Array) -> int | None:
         """The number C of margins a row has; None when w is a vector (or one matrix) and z a number."""
         return None
@@ -143,7 +146,7 @@ class LinearLoss(ABC):
     def smoothness(
         self, X: Any, y: Array, sample_weight: Array | None = None, iterations: int = 100
     ) -> float:
-        """A bound L of the curvature of ``value``: the top eigenvalue of Xᵀ diag(s_i c_i) X / n."""
+        """The smoothness L of ``value``: the top eigenvalue of Xᵀ diag(s_i c_i) X / n, by power iteration."""
         from unpooled.spectrum import largest_eigenvalue
 
         X = X if is_sparse(X) else np.asarray(X).reshape(len(y), -1)

@@ -10,6 +10,7 @@ import numpy as np
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
 from unpooled.losses.base import LinearLoss
+from unpooled.validation import is_number
 
 
 class HuberRecord(NamedTuple):
@@ -37,7 +38,7 @@ class Huber(LinearLoss):
     delta: float = 1.35
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.delta) and self.delta > 0):
+        if not is_number(self.delta) or not 0 < self.delta < np.inf:
             raise ValueError(f"delta must be a positive number, got {self.delta!r}")
 
     def record(self) -> HuberRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class SquaredRecord(NamedTuple):
 @dataclass(frozen=True)
 class Squared(LinearLoss):
     """ℓ = ½(x·w − y)²; with rows of shape (p1, p2), x·w is the trace inner product ⟨X, W⟩."""
+
+    is_quadratic: ClassVar[bool] = True
 
     def record(self) -> SquaredRecord:
         """The compiled side."""
