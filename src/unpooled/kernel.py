@@ -39,12 +39,15 @@ class Kernel:
 
     def __init__(self, py_func: Callable[..., Any]):
         self.py_func = py_func
+        self._dispatchers: dict[tuple[type, ...], Any] = {}
         functools.update_wrapper(self, py_func)
 
-    @functools.cached_property
-    def dispatcher(self) -> Any:
-        """The compiled function that Python calls, kept on disk."""
-        return compiled(self.py_func)
+    def dispatcher(self, *args: Any) -> Any:
+        """The compiled function that Python calls; what is compiled for a user's records is kept apart."""
+        records = foreign_records(args)
+        if records not in self._dispatchers:
+            self._dispatchers[records] = compiled(self.py_func, records)
+        return self._dispatchers[records]
 
     @functools.cached_property
     def callee(self) -> Any:
@@ -53,10 +56,20 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         """Run the compiled function."""
-        return self.dispatcher(*args)
+        return self.dispatcher(*args)(*args)
 
     def __get__(self, record: Any, owner: type | None = None) -> Any:
         return self if record is None else functools.partial(self, record)
+
+
+def foreign_records(args: tuple[Any, ...]) -> tuple[type, ...]:
+    """The types of the records among ``args``, and inside them, that are not this package's."""
+    found: tuple[type, ...] = ()
+    for arg in args:
+        if isinstance(arg, tuple):
+            own = type(arg) is tuple or type(arg).__module__.partition(".")[0] == "unpooled"
+            found += foreign_records(arg) if own else (type(arg), *foreign_records(arg))
+    return found
 
 
 def kernel(py_func: Callable[..., Any]) -> Kernel:
@@ -115,7 +128,11 @@ def _numba() -> Any:
 
 
 def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), parallel: bool = False) -> Any:
-    """The numba dispatcher of ``py_func``, cached on disk under a digest of the package and ``records``."""
+    """The numba dispatcher of ``py_func``, cached on disk under a digest of the package and a user's records.
+
+    An index on disk names the types it holds. Were it shared, a process without the user's module could
+    not read it.
+    """
     numba = _numba()
     previous = numba.config.CACHE_DIR
     directory = _cache_directory(_digest(records))
@@ -138,20 +155,20 @@ def _package_digest() -> str:
 
 
 def _digest(records: tuple[type, ...]) -> str:
-    """A digest of the kernels of the records that are a user's own; "unpooled" where there are none.
+    """A digest of the kernels of records that are a user's own; "unpooled" where there are none.
 
     It takes their bytecode, and the whole file they stand in for the functions they call.
     """
-    foreign = [record for record in records if record.__module__.partition(".")[0] != "unpooled"]
     digest = hashlib.sha256()
-    for record in foreign:
+    for record in records:
+        digest.update(f"{record.__module__}.{record.__qualname__}".encode())
         for name, value in sorted(vars(record).items()):
             if isinstance(value, Kernel):
                 code = value.py_func.__code__
-                digest.update(repr((record.__qualname__, name, code.co_code, code.co_consts)).encode())
+                digest.update(repr((name, code.co_code, code.co_consts)).encode())
                 if os.path.isfile(code.co_filename):
                     digest.update(Path(code.co_filename).read_bytes())
-    return digest.hexdigest()[:20] if foreign else "unpooled"
+    return digest.hexdigest()[:20] if records else "unpooled"
 
 
 @functools.cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -66,17 +65,15 @@ def add_weighted(mean: Array, weights: Array, up: Array) -> None:
 
 
 @functools.cache
-def compiled_cohort(*records: type) -> Any:
-    """``run_cohort`` for these types of records, cached on disk."""
-    return compiled(run_cohort, records, parallel=True)
+def compiled_cohort(*foreign: type) -> Any:
+    """``run_cohort``, cached on disk apart for each set of a user's own types of records."""
+    return compiled(run_cohort, foreign, parallel=True)
 
 
-def will_compile(function: Any) -> bool:
-    """Whether a call would compile: nothing was compiled in this process, and nothing is kept on disk."""
-    if function.signatures:
-        return False
-    kept = Path(function.stats.cache_path or "")
-    return not any(kept.glob(f"{run_cohort.__name__}-*.nbi"))
+def is_new(function: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether this process has not compiled, or read from disk, ``function`` for arguments of these types."""
+    kinds = tuple(map(numba.typeof, arguments))
+    return kinds not in function.overloads
 
 
 def launched() -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array, Arrays
+from unpooled.kernel import foreign_records
 from unpooled.oracle import Draws, Oracle, PlainOracle
 from unpooled.plain import PlainLoss, PlainRows
 from unpooled.problem import BoundProblem
@@ -72,6 +73,7 @@ class LocalClients:
     ):
         self.threads = engine.threads
         self.say: Callable[[str], None] = lambda sentence: None
+        self.is_ready = False
         self.algorithm = algorithm
         self.layout = problem.layout
         self.dtype = dtype
@@ -117,17 +119,19 @@ class LocalClients:
         self, problem: BoundProblem, round: int, cohort: Array, down: Array, memory: Array, up: Array
     ) -> None:
         """Fill ``up`` with the uploads of ``cohort``, compiled where loss and penalty are."""
-        from unpooled.engines.cohort import all_sound, compiled_cohort, threads, will_compile
+        from unpooled.engines.cohort import all_sound, compiled_cohort, is_new, threads
 
         plan, draws = self.algorithm.plan(problem, round), self.draws._replace(round=round)
         sound = np.empty(len(cohort), np.bool_)
         if problem.is_compiled:
             records = (plan, problem.loss, self.rows, draws, *problem.regulariser)
-            function = compiled_cohort(*map(type, records))
-            if will_compile(function):
-                self.say("compiling the local loop, once for this algorithm, loss and penalty …")
+            arguments = (*records, cohort, down, memory, up, sound)
+            function = compiled_cohort(*foreign_records(records))
+            if not self.is_ready and is_new(function, arguments):
+                self.say("readying the compiled local loop; what is not yet on disk is compiled, once …")
             with threads(self.threads):
-                function(*records, cohort, down, memory, up, sound)
+                function(*arguments)
+            self.is_ready = True
         else:
             oracle = (PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle)(
                 problem.loss, self.rows, draws
