@@ -80,7 +80,7 @@ def test_list_and_missing_data(tmp_path):
         (["reproduce", "nothing"], "there is no experiment 'nothing'"),
         (["reproduce", "lasso", "--methods", "Adam"], "Adam is not one of FedMiD"),
         (["report", "missing.run"], "there is no run at missing.run"),
-        (["reproduce", "lasso", "--seeds", "0"], "greater than or equal to 1"),
+        (["reproduce", "lasso", "--seeds", "0"], "--seeds"),
     ],
 )
 def test_mistakes(arguments, message):

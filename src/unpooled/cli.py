@@ -98,8 +98,10 @@ def reproduce(
     for job, run in work.carry_out(todo, jobs):
         out.print(f"  {job.method:<11} seed {job.seed}: {run.status} in {run.seconds:.1f} s; {run.ledger}")
         if run.status == "interrupted":
-            again = f"unpooled reproduce {name} --out {out_dir} --seeds {seeds}{' --quick' * quick} --resume"
-            out.print(f"Interrupted. To go on: [bold]{again}[/]", soft_wrap=True)
+            again = ["unpooled", "reproduce", name, "--seeds", str(seeds), "--out", str(out_dir)]
+            again += ["--quick"] * quick + ["--honest"] * honest + ["--methods", methods] * bool(methods)
+            again += [] if data is None else ["--data", str(data)]
+            out.print(f"Interrupted. To go on: [bold]{shlex.join([*again, '--resume'])}[/]", soft_wrap=True)
             raise typer.Exit(130)
         runs[job.method].append(run)
     _finish(experiment, runs, compare(experiment, runs), folder)
