@@ -8,14 +8,15 @@ from typing import Any
 
 from unpooled.run import Run
 
-PER_SEED = ("seed", "data", "start")  # settings that go with the seed
+PER_SEED = ("seed", "data", "start", "algorithm")  # go with the seed; an open number is chosen from the data
 
 
 def grouped(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """Methods by name: the algorithm's, and where several share it also the settings that tell them apart."""
     alike: dict[str, list[Run]] = {}
     for run in runs:
-        key = json.dumps({k: v for k, v in run.settings.items() if k not in PER_SEED}, sort_keys=True)
+        shared = {k: v for k, v in run.settings.items() if k not in PER_SEED}
+        key = json.dumps([run.settings["algorithm"]["name"], shared], sort_keys=True)
         copy = 0
         while any(other.seed == run.seed for other in alike.get(f"{key} {copy}", [])):
             copy += 1
@@ -42,7 +43,7 @@ def _name(run: Run, all_runs: Sequence[Run]) -> str:
 def flat(settings: Mapping[str, Any]) -> dict[str, str]:
     """Settings by name as text; the algorithm's own stand beside the run's."""
     inner = {k: v for k, v in settings.get("algorithm", {}).items() if k != "name"}
-    outer = {k: v for k, v in settings.items() if k != "algorithm"}
+    outer = {k: v for k, v in settings.items() if k not in ("algorithm", "asked")}
     return {name: text(value) for name, value in {**inner, **outer}.items()}
 
 
