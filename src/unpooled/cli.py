@@ -86,7 +86,7 @@ def reproduce(
     folder = out_dir / name
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        what = experiment.split(0, data).what
+        what = work.split(name, 0, data).what
     except (FileNotFoundError, ValueError) as error:
         out.print(f"[red]No data:[/] {error}", soft_wrap=True)
         raise typer.Exit(2) from None

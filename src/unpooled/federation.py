@@ -54,9 +54,13 @@ class Federation:
 
     def memory(self) -> Array:
         """What all clients remember."""
+        self._settle()
+        return np.array(self.clients.memory)
+
+    def _settle(self) -> None:
+        """Let the last cohort remember its round; to do so twice changes nothing."""
         if self.position.memory is not None:
             self.clients.remember(self.position.memory)
-        return np.array(self.clients.memory)
 
     def rounds(self, until: int) -> Iterator[State]:
         """Do rounds until so many are done in all, yielding the state after each."""
@@ -65,9 +69,8 @@ class Federation:
 
     def step(self) -> State:
         """One round."""
+        self._settle()
         r = self.state.round
-        if self.position.memory is not None:
-            self.clients.remember(self.position.memory)
         problem = self.algorithm.problem_at(self.problem, r)
         chosen = sample_cohort(self.seed, r, self.data.n_clients, self.cohort)
         weights, participation = self._weights(chosen)

@@ -12,7 +12,7 @@ import numpy as np
 
 from unpooled.arrays import Array, Float
 from unpooled.layout import Layout
-from unpooled.losses.base import LinearLoss, linear_margins, pull_back, residuals, weighted_total
+from unpooled.losses.base import LinearLoss
 from unpooled.penalties.base import Penalty
 from unpooled.plain import PlainLoss, PlainRegulariser
 from unpooled.regulariser import Constrained, Free, Regulariser
@@ -51,8 +51,7 @@ class Problem:
     def smooth(self, w: Array, data: FederatedData, intercept: Any = None) -> float:
         """The smooth part Σ_k π_k L_k(w)."""
         if isinstance(self.loss, LinearLoss):
-            Z = linear_margins(data.X, w, intercept)
-            return float(weighted_total(self.loss.record(), Z, data.y, data.row_weights))
+            return self.loss.value(w, data.X, data.y, data.row_weights, intercept)
         values = [PlainLoss(self.loss).value(client, w, intercept) for client in data]
         return float(np.dot(data.weights, values))
 
@@ -63,16 +62,10 @@ class Problem:
     def gradient(self, w: Array, data: FederatedData, intercept: Any = None) -> Any:
         """The gradient of the smooth part; with an intercept the pair (in w, in the intercept)."""
         if isinstance(self.loss, LinearLoss):
-            Z = linear_margins(data.X, w, intercept)
-            residuals(self.loss.record(), Z, data.y, data.row_weights)
-            in_w, in_b = pull_back(data.X, Z).reshape(np.shape(w)), Z.sum(axis=0)
-        else:
-            parts = [PlainLoss(self.loss).extended_gradient(client, w, intercept) for client in data]
-            total = np.tensordot(data.weights, np.array(parts), axes=1)
-            in_w, in_b = (total, np.zeros(1)) if intercept is None else (total[:-1], total[-1:])
-        if intercept is None:
-            return in_w
-        return in_w, (float(in_b[0]) if np.ndim(intercept) == 0 else in_b)
+            return self.loss.gradient(w, data.X, data.y, data.row_weights, intercept)
+        parts = [PlainLoss(self.loss).extended_gradient(client, w, intercept) for client in data]
+        total = np.tensordot(data.weights, np.array(parts), axes=1)
+        return total if intercept is None else (total[:-1], float(total[-1]))
 
     def with_lam(self, lam: float) -> Problem:
         """The same problem with another λ."""

@@ -55,11 +55,7 @@ def resumed(algorithm: Algorithm, saved: dict[str, Any], rounds: int) -> tuple[A
     fields = [field.name for field in dataclasses.fields(algorithm) if field.init]  # type: ignore[arg-type]
     known = dataclasses.replace(algorithm, **{field: chosen[field] for field in fields})  # type: ignore[type-var]
     notes = []
-    if (
-        rounds != saved["rounds"]
-        and saved["asked"] != saved["algorithm"] | saved["asked"]
-        and None in now.values()
-    ):
+    if rounds != saved["rounds"] and None in now.values():
         notes.append(f"the numbers chosen for {saved['rounds']} rounds were kept for {rounds}")
     return known, notes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -39,12 +40,12 @@ class Job:
                 return saved
             options["resume"] = saved
         experiment = read(self.experiment)
-        split = _split(self.experiment, self.seed, self.data)
-        return experiment.run(self.method, split, self.seed, checkpoint=self.file, **options)
+        data = split(self.experiment, self.seed, self.data)
+        return experiment.run(self.method, data, self.seed, checkpoint=self.file, **options)
 
 
 @functools.lru_cache(maxsize=1)
-def _split(experiment: str, seed: int, data: Path | None) -> Split:
+def split(experiment: str, seed: int, data: Path | None) -> Split:
     """The data of the seed at hand, loaded once for all its methods."""
     return read(experiment).split(seed, data)
 
@@ -80,7 +81,7 @@ def carry_out(todo: Sequence[Job], workers: int) -> Iterator[tuple[Job, Run]]:
 def _alone(job: Job) -> Run:
     """A job in a process of its own: one thread, no bar."""
     options = {**dict(job.options), "engine": Local(threads=1), "progress": False}
-    return Job(**{**vars(job), "options": tuple(options.items())}).run()
+    return dataclasses.replace(job, options=tuple(options.items())).run()
 
 
 def write_history(path: Path, runs: Mapping[str, Sequence[Run]]) -> Path:
