@@ -34,6 +34,11 @@ class Smooth(Protocol):
         ...
 
 
+def higher_is_better(name: str) -> bool:
+    """Whether a metric of this name is the better the higher it is; errors and losses are not."""
+    return any(word in name.lower() for word in ("f1", "accuracy", "auc", "r2"))
+
+
 def l2_error(truth: ArrayLike) -> Metric:
     """‖w − w*‖₂ (the Frobenius norm for matrices)."""
     truth = np.asarray(truth)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from unpooled.experiments.experiment import Experiment
+from unpooled.experiments.sweep import Line
 from unpooled.run import Run
 
 # Okabe and Ito's colours, told apart by people with any colour vision; lines differ in dash as well.
@@ -24,19 +25,32 @@ STYLES: list[dict[str, Any]] = [
     {"color": "#56B4E9", "linestyle": (0, (1, 2.5))},
     {"color": "#000000", "linestyle": (0, (3, 1, 1, 1, 1, 1))},
 ]
+USUAL = ("FedMiD", "FedDA", "Fast-FedDA", "C-FedDA", "MC-FedDA")  # have the first styles in every figure
 LINEAR = ("f1", "rank", "nonzeros", "train_accuracy", "test_accuracy")
 
 
+def style_indices(names: Sequence[str]) -> list[int]:
+    """A style for each name: the usual methods' own, others the ones after."""
+    others = [name for name in names if name not in USUAL]
+    return [USUAL.index(n) if n in USUAL else len(USUAL) + others.index(n) for n in names]
+
+
 def experiment_figure(
-    experiment: Experiment, runs: Mapping[str, Sequence[Run]], path: str | os.PathLike[str]
+    experiment: Experiment,
+    runs: Mapping[str, Sequence[Run]],
+    path: str | os.PathLike[str],
+    optimum: Mapping[str, float] | None = None,
 ) -> Path:
-    """One panel a metric, one line a method: the mean over seeds, with its range as a band."""
+    """One panel a metric, one line a method: the mean over seeds, with its range as a band.
+
+    ``optimum`` gives a metric's value at the exact optimum, drawn as a thin line.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    path = Path(path)
+    path, optimum = Path(path), dict(optimum or {})
     labels = experiment.metrics
     with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         figure, axes = plt.subplots(
@@ -45,10 +59,9 @@ def experiment_figure(
         for axis, (metric, label) in zip(np.atleast_1d(axes), labels.items(), strict=True):
             for style, (method, method_runs) in zip(cycle(STYLES), runs.items(), strict=False):
                 _line(axis, method_runs, metric, method, style)
-            if metric == experiment.expected.get("metric"):
-                optimum = experiment.expected["optimum"]
-                axis.axhline(optimum, color="black", linewidth=0.8, zorder=0)
-                axis.annotate("exact optimum", (0.02, optimum), xycoords=("axes fraction", "data"),
+            if metric in optimum:
+                axis.axhline(optimum[metric], color="black", linewidth=0.8, zorder=0)
+                axis.annotate("exact optimum", (0.02, optimum[metric]), xycoords=("axes fraction", "data"),
                               xytext=(0, 3), textcoords="offset points", fontsize=7.5)  # fmt: skip
             axis.set_yscale("linear" if metric in LINEAR else "log")
             if "accuracy" in metric:
@@ -62,6 +75,51 @@ def experiment_figure(
         figure.savefig(path, dpi=200)
         plt.close(figure)
     return path
+
+
+def study_figure(lines: Sequence[Line], path: str | os.PathLike[str]) -> Path:
+    """One panel a sweep on logarithmic axes: points at each x, the range over seeds, the fitted line."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+    from matplotlib.ticker import LogLocator
+
+    path = Path(path)
+    sweeps = list({line.sweep.name: line.sweep for line in lines}.values())
+    names = list(dict.fromkeys(line.method for line in lines))
+    style = dict(zip(names, style_indices(names), strict=True))
+    with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+        figure, axes = plt.subplots(1, len(sweeps), figsize=(3.6 * len(sweeps), 3.4), layout="constrained")
+        for axis, sweep in zip(np.atleast_1d(axes), sweeps, strict=True):
+            axis.set(xscale="log", yscale="log", xlabel=sweep.x_label)
+            axis.set_title(f"{sweep.title}: {sweep.label}", fontsize=9.5)
+            axis.set_xticks(sweep.x, [f"{x:g}" if x == int(x) else f"{x:.2g}" for x in sweep.x])
+            axis.xaxis.minorticks_off()
+            axis.yaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}")
+            axis.yaxis.set_minor_formatter("")
+            mine = [line for line in lines if line.sweep is sweep]
+            for i, line in enumerate(mine):
+                _sweep_line(axis, line, style[line.method], aside=1.0 + 0.05 * (i - (len(mine) - 1) / 2))
+            if sweep.bound is not None:
+                axis.plot(sweep.x, sweep.bound, color="black", linewidth=0.9, label=sweep.bound_label)
+            axis.legend(frameon=False, fontsize=7.5)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=200)
+        plt.close(figure)
+    return path
+
+
+def _sweep_line(axis: Any, line: Line, index: int, aside: float) -> None:
+    """Points stand a little aside, so that those of two methods do not cover each other."""
+    style, marker = STYLES[index % len(STYLES)], "Xs^oDv"[index % 6]
+    x, mean = np.asarray(line.sweep.x), np.asarray(line.mean)
+    low, high = (np.array([edge(values) for values in line.values]) for edge in (min, max))
+    axis.errorbar(x * aside, mean, [mean - low, high - mean], fmt=marker, markersize=4, color=style["color"],
+                  elinewidth=0.9, capsize=2)  # fmt: skip
+    fitted = np.exp(np.polyval(np.polyfit(np.log(x), np.log(mean), 1), np.log(x)))
+    slope = f"{line.slope:.2f}".replace("-", "−")
+    axis.plot(x, fitted, linewidth=1.3, label=f"{line.method}, slope {slope}", **style)
 
 
 def _settled(runs: Mapping[str, Sequence[Run]], metric: str) -> float:

@@ -12,6 +12,9 @@ from typing import Any
 
 from unpooled import algorithms, datasets, losses, metrics, penalties
 from unpooled.algorithms.base import Algorithm
+from unpooled.data import FederatedData
+from unpooled.experiments.claims import Claim
+from unpooled.experiments.optimum import exact_optimum
 from unpooled.experiments.sources import SOURCES, Split
 from unpooled.problem import Problem
 from unpooled.run import Run
@@ -30,7 +33,18 @@ METRICS: dict[str, Callable[[Any, Problem], Callable[..., float]]] = {
     "test_loss": lambda split, problem: metrics.loss(split.test, problem),
     "train_accuracy": lambda split, problem: metrics.accuracy(split.train),
     "test_accuracy": lambda split, problem: metrics.accuracy(split.test),
+    "gap": lambda split, problem: excess(problem, split.train),
 }
+
+
+def excess(problem: Problem, data: FederatedData) -> metrics.Metric:
+    """φ(w) − φ(ŵ), ŵ the exact optimum."""
+    least = problem.objective(exact_optimum(problem, data), data)
+
+    def gap(w: Any, intercept: Any = None) -> float:
+        return problem.objective(w, data, intercept) - least
+
+    return gap
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,8 @@ class Experiment:
     start: str  # "zero" or "gaussian"
     metrics: dict[str, str]  # name to label
     expected: dict[str, Any]  # empty where there is no table
+    claims: tuple[Claim, ...]  # what the paper says of it
+    provenance: dict[str, str]  # where its numbers come from
     source: str
     arguments: dict[str, Any]  # of the source
     image: tuple[int, int] | None  # the shape of a row that is a picture
@@ -56,11 +72,14 @@ class Experiment:
         """The data of a seed; ``path`` for experiments on files."""
         return SOURCES[self.source](seed, path, **self.arguments)
 
+    def measured(self, split: Split) -> dict[str, Callable[..., float]]:
+        """The metrics as functions of an estimate."""
+        return {name: METRICS[name](split, self.problem) for name in self.metrics}
+
     def run(self, method: str, split: Split, seed: int, **options: Any) -> Run:
         """One method on one seed; ``options`` go to ``simulate`` and override the file's."""
-        measured = {name: METRICS[name](split, self.problem) for name in self.metrics}
         start = datasets.gaussian_start(split.train, seed=seed) if self.start == "gaussian" else None
-        settings = {**self.options, "seed": seed, "w0": start, "metrics": measured, **options}
+        settings = {**self.options, "seed": seed, "w0": start, "metrics": self.measured(split), **options}
         return simulate((self.methods | self.honest)[method], self.problem, split.train, **settings)
 
 
@@ -69,12 +88,17 @@ def available() -> list[str]:
     return sorted(file.name[:-5] for file in files(__package__).iterdir() if file.name.endswith(".toml"))
 
 
+def table(name: str) -> dict[str, Any]:
+    """The experiment's file."""
+    if name not in available():
+        raise ValueError(f"there is no experiment {name!r}; there are {', '.join(available())}")
+    return tomllib.loads((files(__package__) / f"{name}.toml").read_text("utf-8"))
+
+
 @cache
 def read(name: str) -> Experiment:
     """The experiment of this name."""
-    if name not in available():
-        raise ValueError(f"there is no experiment {name!r}; there are {', '.join(available())}")
-    file = tomllib.loads((files(__package__) / f"{name}.toml").read_text("utf-8"))
+    file = table(name)
     data, problem, run = dict(file["data"]), dict(file["problem"]), dict(file["run"])
     loss, penalty = problem.pop("loss"), problem.pop("penalty")
     return Experiment(
@@ -82,22 +106,35 @@ def read(name: str) -> Experiment:
         title=file["title"],
         about=file["about"],
         problem=Problem(getattr(losses, loss)(), getattr(penalties, penalty)(**problem)),
-        methods={label: _algorithm(method, file) for label, method in file["methods"].items()},
-        honest={label: _algorithm(method, file) for label, method in file.get("honest", {}).items()},
+        methods=_algorithms(file, "methods"),
+        honest=_algorithms(file, "honest"),
         start=run.pop("start"),
         options=run,
         quick=file.get("quick", {}),
         metrics=file["metrics"],
         expected=file.get("expected", {}),
+        claims=tuple(_claim(claim) for claim in file.get("claims", ())),
+        provenance=file.get("provenance", {}),
         source=data.pop("source"),
         arguments=data,
         image=tuple(file["image"]) if "image" in file else None,
     )
 
 
-def _algorithm(method: dict[str, Any], file: dict[str, Any]) -> Algorithm:
-    """An algorithm from its table; all methods of an experiment take the same number of local steps."""
-    settings = {"local_steps": file["local_steps"], **method}
+def make_algorithm(settings: dict[str, Any]) -> Algorithm:
+    """An algorithm from a table of its class's name and its settings."""
+    settings = dict(settings)
     kind: Any = getattr(algorithms, settings.pop("algorithm"))
     algorithm: Algorithm = kind(**settings)
     return algorithm
+
+
+def _algorithms(file: dict[str, Any], part: str) -> dict[str, Algorithm]:
+    """All methods of an experiment take the same number of local steps."""
+    steps = {"local_steps": file["local_steps"]}
+    return {label: make_algorithm(steps | method) for label, method in file.get(part, {}).items()}
+
+
+def _claim(table: dict[str, Any]) -> Claim:
+    settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
+    return Claim(**settings)

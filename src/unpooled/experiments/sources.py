@@ -9,6 +9,7 @@ from typing import Any
 
 from unpooled import datasets
 from unpooled.data import FederatedData
+from unpooled.experiments import quadratic
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ def sparse_regression(seed: int, path: Path | None, **arguments: Any) -> Split:
 def low_rank_regression(seed: int, path: Path | None, **arguments: Any) -> Split:
     """The paper's generator for low-rank matrix estimation."""
     return Split(datasets.low_rank_regression(seed=seed, **arguments), None, f"synthetic data of seed {seed}")
+
+
+def noisy_quadratic(seed: int, path: Path | None, **arguments: Any) -> Split:
+    """Quadratics with a known optimum, for rates."""
+    return Split(quadratic.noisy_quadratic(seed, **arguments), None, f"noisy quadratics of seed {seed}")
 
 
 def digits(seed: int, path: Path | None, test_fraction: float = 0.2) -> Split:
@@ -50,6 +56,7 @@ def emnist(seed: int, path: Path | None, classes: int) -> Split:
 SOURCES: dict[str, Callable[..., Split]] = {
     "sparse_regression": sparse_regression,
     "low_rank_regression": low_rank_regression,
+    "noisy_quadratic": noisy_quadratic,
     "digits": digits,
     "emnist": emnist,
 }

@@ -1,25 +1,32 @@
-"""Whether a reproduction agrees with the expected values, method by method and round by round."""
+"""Whether a reproduction agrees with the expected values, and which of the paper's claims held."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from unpooled.experiments.claims import Finding, mean_curve
 from unpooled.experiments.experiment import Experiment
+from unpooled.experiments.optimum import exact_optimum, has_exact_optimum
+from unpooled.experiments.sources import Split
 from unpooled.run import Run
+
+GAP_FACTOR = 2.0  # φ − φ* is noise around its floor: it is compared in size
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One method at one round: the mean over seeds against the expected value."""
+    """One method's mean over seeds of a quantity after some rounds, against the expected value."""
 
     method: str
+    quantity: str
     round: int
     measured: float
     expected: float
-    tolerance: float
+    low: float  # the least and greatest measured/expected that agree
+    high: float
 
     @property
     def deviation(self) -> float:
@@ -28,28 +35,89 @@ class Comparison:
 
     @property
     def holds(self) -> bool:
-        """Whether the deviation is within the tolerance."""
-        return bool(abs(self.deviation) <= self.tolerance)
+        """Whether it is within the tolerance."""
+        return bool(self.low <= self.measured / self.expected <= self.high)
+
+    @property
+    def tolerance(self) -> str:
+        """The tolerance in words."""
+        if self.high - 1.0 == 1.0 - self.low or np.isclose(self.high - 1.0, 1.0 - self.low):
+            return f"±{100 * (self.high - 1.0):g}\u202f%"
+        return f"a factor of {self.high:g}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Everything that is judged of a reproduction."""
+
+    comparisons: list[Comparison] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    optimum: dict[str, float] = field(default_factory=dict)  # each metric at ŵ, the mean over seeds
+
+    @property
+    def passes(self) -> bool:
+        """Whether every value that could be compared agrees; claims are findings, not conditions."""
+        return all(c.holds for c in self.comparisons)
+
+    @property
+    def sentence(self) -> str:
+        """Both counts in one sentence; empty where nothing is judged."""
+        parts = []
+        if self.comparisons:
+            held = sum(c.holds for c in self.comparisons)
+            parts.append(f"{held} of {len(self.comparisons)} values agree with the expected ones")
+        judged = [f for f in self.findings if f.holds is not None]
+        if judged:
+            held = sum(bool(f.holds) for f in judged)
+            parts.append(f"{held} of {len(judged)} of the paper's claims held")
+        return "; ".join(parts)
+
+
+def judge(experiment: Experiment, runs: Mapping[str, Sequence[Run]], splits: Mapping[int, Split]) -> Verdict:
+    """Compare runs with the experiment's expected values and claims; ``splits`` are the seeds' data."""
+    optimum, best = {}, {}
+    if has_exact_optimum(experiment.problem):
+        at = {seed: exact_optimum(experiment.problem, split.train) for seed, split in splits.items()}
+        best = {seed: experiment.problem.objective(w, splits[seed].train) for seed, w in at.items()}
+        values = {seed: experiment.measured(splits[seed]) for seed in at}
+        optimum = {
+            name: float(np.mean([values[seed][name](w) for seed, w in at.items()]))
+            for name in experiment.metrics
+        }
+        optimum["objective"] = float(np.mean(list(best.values())))
+    return Verdict(
+        comparisons=[*compare(experiment, runs), *_compare_gaps(experiment, runs, best)],
+        findings=[claim.judge(runs, experiment.options["rounds"]) for claim in experiment.claims],
+        optimum=optimum,
+    )
 
 
 def compare(experiment: Experiment, runs: Mapping[str, Sequence[Run]]) -> list[Comparison]:
     """Every expected value whose round was recorded, against the mean over the runs of its method."""
     expected, comparisons = experiment.expected, []
-    if not expected:
-        return []
-    for method, method_runs in runs.items():
-        if method not in expected["values"]:
-            continue
-        for r, value in zip(expected["rounds"], expected["values"][method], strict=True):
-            at_r = [at_round(run, expected["metric"], r) for run in method_runs]
-            if np.isnan(at_r).any():
-                continue
-            tolerance = expected["final" if r == expected["rounds"][-1] else "transient"]
-            comparisons.append(Comparison(method, r, float(np.mean(at_r)), value, tolerance))
+    for method, values in expected.get("values", {}).items():
+        curve = mean_curve(runs[method], expected["metric"]) if method in runs else {}
+        for r, value in zip(expected["rounds"], values, strict=True):
+            if r in curve:
+                tolerance = expected["final" if r == expected["rounds"][-1] else "transient"]
+                comparisons.append(
+                    Comparison(method, expected["metric"], r, curve[r], value, 1 - tolerance, 1 + tolerance)
+                )
     return comparisons
 
 
-def at_round(run: Run, metric: str, round: int) -> float:
-    """A metric after so many rounds; NaN where it was not recorded."""
-    found = np.flatnonzero(run.history["round"] == round)
-    return float(run.history[metric][found[0]]) if len(found) else float("nan")
+def _compare_gaps(
+    experiment: Experiment, runs: Mapping[str, Sequence[Run]], best: Mapping[int, float]
+) -> list[Comparison]:
+    """φ − φ* after the last round, where the optimum of every seed is known."""
+    last, comparisons = experiment.options["rounds"], []
+    for method, expected in experiment.expected.get("gap", {}).items():
+        gaps = [
+            dict(zip(run.history["round"].tolist(), run.history["objective"], strict=True)).get(last, np.nan)
+            - best.get(run.seed, np.nan)
+            for run in runs.get(method, ())
+        ]
+        if gaps and np.isfinite(gaps).all():
+            gap = float(np.mean(gaps))
+            comparisons.append(Comparison(method, "gap", last, gap, expected, 1 / GAP_FACTOR, GAP_FACTOR))
+    return comparisons

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -19,14 +18,15 @@ import numpy as np
 from unpooled._version import __version__
 from unpooled.arrays import Array
 from unpooled.experiments.experiment import Experiment
-from unpooled.experiments.verdict import Comparison, compare
+from unpooled.experiments.sources import Split
+from unpooled.experiments.verdict import Verdict
 from unpooled.plot import LINEAR
 from unpooled.report import headline, palette, sections, tables
 from unpooled.report.payload import payload
 from unpooled.run import Run
 
 AGAINST_TRUTH = ("l2", "l1", "f1", "frobenius", "operator")  # metrics that need the truth
-SCRIPTS = ("format.js", "scale.js", "chart.js", "curves.js", "estimate.js", "page.js")
+SCRIPTS = ("format.js", "scale.js", "chart.js", "curves.js", "estimate.js", "images.js", "page.js")
 
 
 def write_report(
@@ -40,8 +40,10 @@ def write_report(
     references: Mapping[str, float] | None = None,
     reference_label: str = "reference",
     metric: str | None = None,
-    verdict: Sequence[Comparison] | None = None,
+    verdict: Verdict | None = None,
+    provenance: Mapping[str, str] | None = None,
     truth: Array | None = None,
+    image: tuple[int, int] | None = None,
     commands: Sequence[str] = (),
 ) -> Path:
     """Write one HTML file about runs: curves, estimates, verdict, costs and settings.
@@ -54,8 +56,10 @@ def write_report(
     references, reference_label : metric name to a value drawn as a line, such as the exact optimum's.
     metric : the one the headline speaks of and the page opens on; by default the first with a reference,
         else the objective.
-    verdict : measured against expected values, from ``experiments.verdict.compare``.
+    verdict : expected values and claims against what was measured, from ``experiments.verdict.judge``.
+    provenance : where numbers come from, name to sentence.
     truth : the coefficients that generated the data of each method's first run.
+    image : the shape of a row that is a picture: coefficients are then shown as pictures, one a class.
     commands : how to run it again.
     """
     _check(groups, truth)
@@ -66,81 +70,77 @@ def write_report(
     label = labels.get(metric, metric)
     data = payload(
         groups, labels=labels, log=log, references=references, reference_label=reference_label, truth=truth,
-        metric=metric,
+        image=image, metric=metric,
     )  # fmt: skip
+    leading = headline.leader(groups, metric, label)
+    return render(
+        path,
+        {
+            "title": escape(title),
+            "subtitle": f'<p class="subtitle">{escape(subtitle)}</p>' if subtitle else "",
+            "headline": escape(headline.headline(verdict, groups)),
+            "judged": escape(headline.judged(verdict)),
+            "leader": escape(leading),
+            "troubles": sections.troubles(headline.troubles(groups)),
+            "progress": "Progress",
+            "facts": sections.facts(groups),
+            "estimate": sections.estimate(data["estimate"], truth is not None),
+            "verdict": sections.verdict(verdict, labels),
+            "ledger": tables.ledger_table(groups),
+            "settings": tables.settings_table(groups) + sections.provenance(provenance or {}),
+            "notes": tables.notes_list(groups)
+            + sections.details("How each run ended, and its data", tables.runs_table(groups)),
+            "versions": tables.versions_list([run for runs in groups.values() for run in runs]),
+            "rerun": sections.rerun(commands),
+        },
+        data,
+    )
+
+
+def render(path: str | os.PathLike[str], parts: Mapping[str, str], data: Any) -> Path:
+    """The template with its parts, style, scripts and data in place, written to one file."""
     style = palette.css() + _read("report.css")
     script = '"use strict";(() => {\n' + "".join(map(_read, SCRIPTS)) + "})();"
-    leading = headline.leader(groups, metric, label)
-    troubles = headline.troubles(groups)
-    parts = {
-        "title": escape(title),
-        "subtitle": f'<p class="subtitle">{escape(subtitle)}</p>' if subtitle else "",
-        "policy": f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'",
-        "style": style,
-        "script": script,
-        "data": _embedded(data),
-        "headline": escape(headline.headline(verdict, groups)),
-        "judged": escape(headline.judged(verdict)),
-        "leader": escape(leading),
-        "troubles": sections.troubles(troubles),
-        "facts": sections.facts(groups),
-        "estimate": sections.estimate(data["estimate"], truth is not None),
-        "verdict": sections.verdict(verdict, label),
-        "ledger": tables.ledger_table(groups),
-        "settings": tables.settings_table(groups),
-        "notes": tables.notes_list(groups),
-        "runs": tables.runs_table(groups),
-        "versions": tables.versions_list(groups),
-        "rerun": sections.rerun(commands),
-        "version": escape(__version__),
-    }
+    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+    policy += "base-uri 'none'; form-action 'none'"
+    own = {"style": style, "script": script, "policy": policy, "data": _embedded(data)}
+    page = Template(_read("template.html")).substitute({**parts, **own, "version": escape(__version__)})
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(Template(_read("template.html")).substitute(parts), "utf-8", newline="\n")
+    path.write_text(page, "utf-8", newline="\n")
     return path
 
 
 def experiment_report(
-    experiment: Experiment, groups: Mapping[str, Sequence[Run]], path: str | os.PathLike[str]
+    experiment: Experiment,
+    groups: Mapping[str, Sequence[Run]],
+    path: str | os.PathLike[str],
+    *,
+    verdict: Verdict,
+    split: Split,
+    command: str,
 ) -> Path:
-    """The report of an experiment, with its verdict and optimum where it has them, and its truth."""
+    """The report of an experiment: ``split`` is the first seed's data, ``command`` makes the runs again."""
     _check(groups, None)
-    expected, first = experiment.expected, next(iter(groups.values()))[0]
-    settings = first.settings
+    settings = next(iter(groups.values()))[0].settings
     has_truth = any(metric in experiment.metrics for metric in AGAINST_TRUTH)
     return write_report(
         path,
         groups,
         title=experiment.title,
-        subtitle=f"{experiment.about}: {settings['rounds']} rounds, {settings['cohort']} clients a round, "
-        f"minibatches of {settings['batch_size']} rows",
+        subtitle=f"{experiment.about}. Data: {split.what}. {settings['rounds']} rounds, "
+        f"{settings['cohort']} clients a round, minibatches of {settings['batch_size']} rows.",
         labels=experiment.metrics,
         log={name: name not in LINEAR for name in experiment.metrics},
-        references={expected["metric"]: expected["optimum"]} if "optimum" in expected else None,
+        references=verdict.optimum,
         reference_label="exact optimum",
-        metric=expected.get("metric") or next(iter(experiment.metrics), None),
-        verdict=compare(experiment, groups) if expected else None,
-        truth=experiment.split(first.seed).train.truth if has_truth else None,
-        commands=[rerun_command(experiment, groups)],
+        metric=experiment.expected.get("metric") or next(iter(experiment.metrics), None),
+        verdict=verdict,
+        provenance=experiment.provenance,
+        truth=split.train.truth if has_truth else None,
+        image=experiment.image,
+        commands=[command],
     )
-
-
-def rerun_command(experiment: Experiment, groups: Mapping[str, Sequence[Run]]) -> str:
-    """The command line that makes these runs again."""
-    runs = [run for method in groups.values() for run in method]
-    words = ["unpooled", "reproduce", experiment.name, "--seeds", str(1 + max(run.seed for run in runs))]
-    rounds = runs[0].settings["rounds"]
-    if rounds != experiment.options["rounds"] and rounds == experiment.quick.get("rounds"):
-        words.append("--quick")
-    if any(name in experiment.honest for name in groups):
-        words.append("--honest")
-    everything = [*experiment.methods, *(experiment.honest if "--honest" in words else ())]
-    if set(groups) != set(everything):
-        words += ["--methods", ",".join(groups)]
-    if experiment.source == "emnist":
-        words += ["--data", "FOLDER"]
-    return shlex.join(words)
 
 
 def _check(groups: Mapping[str, Sequence[Run]], truth: Array | None) -> None:

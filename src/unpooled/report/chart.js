@@ -39,11 +39,12 @@ class Chart {
     const left = 14 + 7.6 * Math.max(2, ...yTicks.map((t) => t.text.length));
     const right = width - 14, top = 12, bottom = height - 44;
     const last = this.stops.length ? this.stops[this.stops.length - 1] : 1;
-    const first = points ? 0.5 : Math.min(0, this.stops[0] || 0);
-    const X = (this.X = scaleOf(first, points ? last + 0.5 : last || 1, false, left, right));
+    const first = x.log ? this.stops[0] || 0.1 : points ? 0.5 : Math.min(0, this.stops[0] || 0);
+    const X = (this.X = scaleOf(first, points ? last + 0.5 : last || 1, Boolean(x.log), left, right));
     const Y = (this.Y = scaleOf(low, high, log, bottom, top));
     this.frame = { left, right, top, bottom };
-    const xTicks = linearTicks(first, last || 1, Math.max(2, Math.floor((right - left) / 75)), 1);
+    const room = Math.max(2, Math.floor((right - left) / 75));
+    const xTicks = x.log ? this.stops.map((value) => ({ value })) : linearTicks(first, last || 1, room, 1);
 
     const grid = svg("g", { class: "grid" }, yTicks.map((t) => svg("line", { x1: left, x2: right, y1: Y(t.value), y2: Y(t.value) })));
     const yLabels = svg("g", { class: "ticks y" }, yTicks.map((t) => svg("text", { x: left - 8, y: Y(t.value), dy: "0.35em", "text-anchor": "end" }, t.text)));
@@ -80,7 +81,8 @@ class Chart {
     const px = (i) => `${X(s.x[i]).toFixed(1)},${this.level(s.y[i]).toFixed(1)}`;
     const parts = this.segments(s, log, [s.y]);
     const path = parts.map((part) => "M" + part.map(px).join("L")).join("");
-    const dots = parts.flatMap((part) => (points && s.x.length <= 80) || part.length === 1 ? part : []);
+    const marked = (points || this.view.x.log) && s.x.length <= 80;
+    const dots = parts.flatMap((part) => marked || part.length === 1 ? part : []);
     return svg("g", { class: `line m${s.method.colour}${s.truth ? " truth" : ""}`, "data-method": s.method.name },
       svg("path", { d: path, "stroke-dasharray": s.method.dash || null }),
       dots.map((i) => svg("circle", { cx: X(s.x[i]), cy: Y(s.y[i]), r: 2.6 })));

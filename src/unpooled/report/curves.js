@@ -1,4 +1,6 @@
 // The progress section: metrics as tabs, axis choices, the chart, and a legend that is also the readout.
+//
+// A metric with an x of its own belongs to a sweep: its curves lie over that x, on logarithmic axes.
 
 function curvesSection(data, state, changed) {
   const host = document.getElementById("curves");
@@ -12,16 +14,17 @@ function curvesSection(data, state, changed) {
   const ranged = data.methods.some((method) => method.seeds.length > 1);
   const seriesOf = (metric, axis, keep) => metric.curves.map((curve, i) => ({
     method: data.methods[i], index: i, diverged: data.methods[i].diverged.length > 0,
-    x: curve.round.map((r) => r * factors[axis](data.methods[i])), round: curve.round,
+    x: metric.x ? curve.round : curve.round.map((r) => r * factors[axis](data.methods[i])), round: curve.round,
     y: curve.mean, low: curve.low, high: curve.high, runs: curve.runs,
   })).filter((s) => keep(s.index));
   const visible = (i) => !state.hidden.has(i);
+  const axisOf = (metric) => (metric.x ? { ...metric.x, format: (x) => (Number.isInteger(x) ? whole(x) : significant(x)), log: true } : AXES[state.axis]);
 
   // Tabs, each with its metric in small.
   const tabs = data.metrics.map((metric, i) => html("button", {
     type: "button", role: "tab", id: `tab${i}`, "aria-controls": "panel", class: "tab",
     onclick: () => select(i), onkeydown: (event) => tabKey(event, i),
-  }, html("span", {}, metric.label), html("span", { class: "thumb", "aria-hidden": "true" })));
+  }, html("span", {}, metric.tab || metric.label), html("span", { class: "thumb", "aria-hidden": "true" })));
   function tabKey(event, i) {
     const n = tabs.length;
     const to = { ArrowRight: (i + 1) % n, ArrowLeft: (i + n - 1) % n, Home: 0, End: n - 1 }[event.key];
@@ -35,8 +38,9 @@ function curvesSection(data, state, changed) {
   function thumb(metric, log) {
     const series = seriesOf(metric, "round", visible);
     const [low, high] = domainOf(series, log, null);
-    const last = Math.max(1, ...series.map((s) => s.x[s.x.length - 1] || 0));
-    const X = scaleOf(0, last, false, 1, 119), Y = scaleOf(low, high, log, 35, 3);
+    const last = Math.max(metric.x ? 0 : 1, ...series.map((s) => s.x[s.x.length - 1] || 0));
+    const first = metric.x ? Math.min(last, ...series.flatMap((s) => s.x)) : 0;
+    const X = scaleOf(first, last, Boolean(metric.x), 1, 119), Y = scaleOf(low, high, log, 35, 3);
     return svg("svg", { viewBox: "0 0 120 38", preserveAspectRatio: "none" }, series.map((s) => {
       const kept = spread(s.x.length, 90).filter((j) => drawable(s.y[j]) && (!log || s.y[j] > 0));
       const d = kept.map((j, k) => `${k ? "L" : "M"}${X(s.x[j]).toFixed(1)},${Math.max(-40, Y(s.y[j])).toFixed(1)}`).join("");
@@ -70,7 +74,7 @@ function curvesSection(data, state, changed) {
   }
 
   function read(x, chart) {
-    const axis = AXES[state.axis];
+    const axis = chart.view.x;
     readAt.textContent = x === null ? "at the end" : `${axis.name} ${axis.format(x)}`;
     rows.forEach(({ value, range }) => { value.replaceChildren(); range.replaceChildren(); });
     for (const s of chart.view.series) {
@@ -85,7 +89,7 @@ function curvesSection(data, state, changed) {
     }
   }
   function describe(x, chart) {
-    const axis = AXES[state.axis];
+    const axis = chart.view.x;
     const values = chart.view.series.map((s) => {
       const i = x === null ? s.x.length - 1 : chart.nearest(s, x);
       return `${s.method.name} ${i === null || i < 0 ? "ended" : significant(s.y[i])}`;
@@ -107,7 +111,8 @@ function curvesSection(data, state, changed) {
       return significant(s.y[i]) + (s.low ? ` (${significant(s.low[i])} – ${significant(s.high[i])})` : "");
     });
     const some = kept.length < rounds.length ? `, ${kept.length} of ${rounds.length} rounds` : "";
-    return valuesTable(["Round", ...series.map((s) => s.method.name)], kept.map((r) => [whole(r), ...cells(r)]),
+    const [head, format] = metric.x ? [metric.x.label, axisOf(metric).format] : ["Round", whole];
+    return valuesTable([head, ...series.map((s) => s.method.name)], kept.map((r) => [format(r), ...cells(r)]),
       `${metric.label}${series.some((s) => s.low) ? ": mean (min – max)" : ""}${some}`);
   });
   const panel = html("div", { id: "panel" }, html("div", { class: "over" }, title, controls),
@@ -126,7 +131,7 @@ function curvesSection(data, state, changed) {
     ], log ? "log" : "linear", (value) => { logs[state.metric] = value === "log"; draw(); });
     const horizontal = choice("Horizontal axis", axes.map((axis) => ({ value: axis, text: AXES[axis].button })), state.axis,
       (value) => { state.axis = value; draw(); });
-    controls.replaceChildren(vertical, ...(axes.length > 1 ? [horizontal] : []));
+    controls.replaceChildren(vertical, ...(axes.length > 1 && !metric.x ? [horizontal] : []));
   }
 
   function draw() {
@@ -143,7 +148,7 @@ function curvesSection(data, state, changed) {
     remark.textContent = remarks.join(" ");
     title.textContent = metric.label;
     panel.setAttribute("aria-labelledby", tabs.length > 1 ? `tab${state.metric}` : "chart-title");
-    chart.show({ series, log, x: AXES[state.axis], label: metric.label,
+    chart.show({ series, log, x: axisOf(metric), label: metric.label,
       reference: metric.reference === null ? null : { value: metric.reference, label: data.referenceLabel } });
     tabs[state.metric].lastChild.replaceChildren(thumb(metric, log));
     values.refresh();
@@ -159,6 +164,7 @@ function curvesSection(data, state, changed) {
     rows.forEach(({ row, button }, i) => {
       button.setAttribute("aria-pressed", String(visible(i)));
       row.classList.toggle("off", !visible(i));
+      row.hidden = Boolean(metric.x) && !metric.curves[i].round.length;
     });
     all.disabled = state.hidden.size === 0;
     none.disabled = state.hidden.size === data.methods.length;

@@ -5,7 +5,7 @@ function estimateSection(data, state) {
   if (!host || !estimate) return () => {};
   const methodOf = (entry) => data.methods.findIndex((method) => method.name === entry.name);
   const shown = () => estimate.methods.filter((entry) => !state.hidden.has(methodOf(entry)));
-  return (estimate.kind === "spectrum" ? spectrum : coefficients)(data, estimate, host, shown, methodOf);
+  return { spectrum, images, coefficients }[estimate.kind](data, estimate, host, shown, methodOf);
 }
 
 const TRUTH = { name: "truth", colour: "truth", dash: "" };

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from unpooled.arrays import Array
+from unpooled.report.images import pictures
 from unpooled.report.numbers import plain
 from unpooled.run import Run
 
@@ -16,7 +17,9 @@ FOUND = 0.01  # |w_j| above which support_f1 counts a coefficient as found
 ENTRYWISE = ("L1(", "ElasticNet(", "GroupL2(")
 
 
-def estimate(groups: Mapping[str, Sequence[Run]], truth: Array | None) -> dict[str, Any] | None:
+def estimate(
+    groups: Mapping[str, Sequence[Run]], truth: Array | None, image: tuple[int, int] | None = None
+) -> dict[str, Any] | None:
     """The first run of each method, where its coefficients have the shape of the first method's."""
     firsts = {name: runs[0] for name, runs in groups.items()}
     shape = next(iter(firsts.values())).w.shape if truth is None else truth.shape
@@ -29,6 +32,8 @@ def estimate(groups: Mapping[str, Sequence[Run]], truth: Array | None) -> dict[s
         "left_out": [name for name in firsts if name not in shown],
         "shape": list(shape),
     }
+    if image is not None and len(shape) == 2 and shape[0] == image[0] * image[1]:
+        return {"kind": "images", **about, **pictures(shown, image)}
     if is_spectral(shown.values(), shape):
         return {"kind": "spectrum", **about, **_spectra(shown, truth)}
     return {"kind": "coefficients", **about, **_stems(shown, truth)}

@@ -6,20 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from unpooled.experiments.verdict import Comparison
+from unpooled.experiments.verdict import Verdict
+from unpooled.metrics import higher_is_better
 from unpooled.report.curves import rounds_of
 from unpooled.report.numbers import listed, percent, significant, span, whole
 from unpooled.run import Run, Status
 
-HIGHER_IS_BETTER = ("f1", "accuracy", "auc", "r2")  # parts of a metric's name
 
-
-def headline(verdict: Sequence[Comparison] | None, groups: Mapping[str, Sequence[Run]]) -> str:
+def headline(verdict: Verdict | None, groups: Mapping[str, Sequence[Run]]) -> str:
     """The first sentence of the page."""
-    if verdict:
-        held = sum(c.holds for c in verdict)
-        one = "value agrees" if len(verdict) == 1 else "values agree"
-        return f"{whole(held)} of {whole(len(verdict))} {one} with the expected ones."
+    if verdict is not None and verdict.sentence:
+        return f"{verdict.sentence}."
     runs = [run for method in groups.values() for run in method]
     ended = [run for run in runs if run.status == Status.COMPLETED]
     count = f"{whole(len(runs))} run{'s' if len(runs) > 1 else ''} of {listed_methods(groups)}"
@@ -33,21 +30,21 @@ def listed_methods(groups: Mapping[str, Sequence[Run]]) -> str:
     return next(iter(groups)) if len(groups) == 1 else f"{len(groups)} methods"
 
 
-def judged(verdict: Sequence[Comparison] | None) -> str:
+def judged(verdict: Verdict | None) -> str:
     """How far measured and expected are apart, or why nothing is judged."""
     if verdict is None:
         return (
             "No expected values came with these runs: this page shows what was measured and judges nothing."
         )
-    if not verdict:
-        return "None of the expected values could be compared, because their rounds were not recorded."
-    worst = max(verdict, key=lambda c: abs(c.deviation))
-    tolerances = listed([f"±{100 * t:g}\u202f%" for t in sorted({c.tolerance for c in verdict})])
+    if not verdict.comparisons:
+        return "There is no table of expected values to compare these runs with."
+    worst = max(verdict.comparisons, key=lambda c: abs(c.deviation) / (c.high - 1.0))
+    tolerances = listed(list(dict.fromkeys(c.tolerance for c in verdict.comparisons)))
     text = (
-        f"The largest deviation is {percent(worst.deviation)} ({worst.method}, round {whole(worst.round)}); "
-        f"the tolerances are {tolerances}, relative to the expected value."
+        f"Nearest to its tolerance, or farthest outside, is {worst.method} at round {whole(worst.round)}: "
+        f"{percent(worst.deviation)}; the tolerances are {tolerances} of the expected value."
     )
-    outside = list(dict.fromkeys(c.method for c in verdict if not c.holds))
+    outside = list(dict.fromkeys(c.method for c in verdict.comparisons if not c.holds))
     return text + (f" Outside its tolerance: {listed(outside)}." if outside else "")
 
 
@@ -62,7 +59,7 @@ def leader(groups: Mapping[str, Sequence[Run]], metric: str, label: str) -> str:
     if not finals:
         return f"No method has a final value of {label}."
     means = {name: float(np.mean(list(last.values()))) for name, last in finals.items()}
-    higher = any(word in metric.lower() for word in HIGHER_IS_BETTER)
+    higher = higher_is_better(metric)
     order = sorted(means, key=lambda name: -means[name] if higher else means[name])
     best = order[0]
     if len(groups) == 1:

@@ -21,6 +21,7 @@ def payload(
     references: Mapping[str, float] | None = None,
     reference_label: str = "reference",
     truth: Array | None = None,
+    image: tuple[int, int] | None = None,
     metric: str = "objective",
 ) -> dict[str, Any]:
     """Methods, metrics with a curve for each method, and the estimates."""
@@ -30,7 +31,7 @@ def payload(
         "metrics": [_metric(name, groups, labels or {}, log or {}, references or {}) for name in names],
         "selected": names.index(metric) if metric in names else 0,
         "referenceLabel": reference_label,
-        "estimate": estimate(groups, truth),
+        "estimate": estimate(groups, truth, image),
     }
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.experiments.verdict import Comparison
+from unpooled.experiments.claims import Finding
+from unpooled.experiments.verdict import Verdict
 from unpooled.report import tables
 from unpooled.report.numbers import duration, size, span, whole
 from unpooled.run import Run
@@ -47,7 +48,11 @@ def estimate(estimate: Mapping[str, Any] | None, has_truth: bool) -> str:
     left = estimate["left_out"]
     missing = f" Not shown, for another shape: {', '.join(left)}." if left else ""
     shape = " × ".join(str(n) for n in estimate["shape"])
-    if estimate["kind"] == "spectrum":
+    if estimate["kind"] == "images":
+        heading, table = "What was learned, as pictures", tables.support_table(estimate)
+        text = "The coefficients of each class in the place of their pixels: blue speaks for the class, "
+        text += "orange against it, nothing is drawn where a coefficient is exactly zero."
+    elif estimate["kind"] == "spectrum":
         heading, table = f"Singular values{against}", ""
         text = f"The singular values of each {shape} estimate, in decreasing order."
     else:
@@ -64,14 +69,46 @@ def estimate(estimate: Mapping[str, Any] | None, has_truth: bool) -> str:
     )
 
 
-def verdict(verdict: Sequence[Comparison] | None, label: str) -> str:
-    """Measured against expected."""
-    if not verdict:
+def verdict(verdict: Verdict | None, labels: Mapping[str, str]) -> str:
+    """Measured against expected, then the claims."""
+    if verdict is None:
+        return ""
+    parts = []
+    if verdict.comparisons:
+        parts.append(
+            '<section aria-labelledby="verdict-heading"><h2 id="verdict-heading">Measured and expected</h2>'
+            '<p class="lead">In each cell the mean over seeds, below it the expected value and the '
+            f"deviation.</p>{tables.verdict_table(verdict.comparisons, labels)}</section>"
+        )
+    if verdict.findings:
+        items = "".join(map(_finding, verdict.findings))
+        parts.append(
+            '<section aria-labelledby="claims-heading"><h2 id="claims-heading">What the paper says</h2>'
+            '<p class="lead">Each claim in numbers, for the mean over seeds.</p>'
+            f'<ul class="claims">{items}</ul></section>'
+        )
+    return "".join(parts)
+
+
+def _finding(finding: Finding) -> str:
+    words = {True: "held", False: "did not hold", None: "not judged"}[finding.holds]
+    why = finding.claim.why_not if finding.holds is False else ""
+    return (
+        f'<li class="{"" if finding.holds is not False else "failed"}">'
+        f'<span class="mark" aria-hidden="true">{finding.mark}</span> <strong>{words}</strong> · '
+        f'{escape(finding.claim.text)} <span class="where">({escape(finding.claim.source)})</span>'
+        f'<span class="evidence">{escape(finding.evidence)}{". " + escape(why) if why else ""}</span></li>'
+    )
+
+
+def provenance(sentences: Mapping[str, str]) -> str:
+    """Where the numbers come from."""
+    if not sentences:
         return ""
     return (
-        '<section aria-labelledby="verdict-heading"><h2 id="verdict-heading">Measured and expected</h2>'
-        '<p class="lead">In each cell the mean over seeds, below it the expected value and the deviation.</p>'
-        f"{tables.verdict_table(verdict, label)}</section>"
+        '<section aria-labelledby="provenance-heading">'
+        '<h2 id="provenance-heading">Where the numbers come from</h2>'
+        f"{tables.definitions(list(sentences.items()))}</section>"
     )
 
 
@@ -80,3 +117,8 @@ def rerun(commands: Sequence[str]) -> str:
     if not commands:
         return "<p>No command was given with these runs; their settings are above.</p>"
     return "".join(f"<pre><code>{escape(command)}</code></pre>" for command in commands)
+
+
+def details(summary: str, content: str) -> str:
+    """Content that opens when asked for."""
+    return f"<details><summary>{escape(summary)}</summary>{content}</details>"

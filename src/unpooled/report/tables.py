@@ -45,24 +45,23 @@ def _cell(content: str) -> str:
     return content if isinstance(content, Html) else escape(content)
 
 
-def verdict_table(verdict: Sequence[Comparison], label: str) -> str:
+def verdict_table(comparisons: Sequence[Comparison], labels: Mapping[str, str]) -> str:
     """Methods by rounds; in each cell the measured value, then expected, deviation and a mark in words."""
-    rounds = sorted({c.round for c in verdict})
+    columns = list(dict.fromkeys((c.quantity, c.round) for c in comparisons))
+    columns.sort(key=lambda column: (column[0] == "gap", column[1]))
     rows = []
-    for method in dict.fromkeys(c.method for c in verdict):
-        cells = {c.round: c for c in verdict if c.method == method}
-        rows.append([method, *(_comparison(cells[r]) if r in cells else Html("") for r in rounds)])
-    caption = f"{label}: measured, expected, deviation"
-    return table(caption, ["Method", *(f"Round {whole(r)}" for r in rounds)], rows)
+    for method in dict.fromkeys(c.method for c in comparisons):
+        cells = {(c.quantity, c.round): _comparison(c) for c in comparisons if c.method == method}
+        rows.append([method, *(cells.get(column, Html("")) for column in columns)])
+    heads = [f"φ − φ*, round {whole(r)}" if q == "gap" else f"Round {whole(r)}" for q, r in columns]
+    quantity = columns[0][0]
+    return table(f"{labels.get(quantity, quantity)}: measured, expected, deviation", ["Method", *heads], rows)
 
 
 def _comparison(c: Comparison) -> Html:
     mark = '<span class="mark" aria-hidden="true">✓</span><span class="unseen">within tolerance</span>'
     if not c.holds:
-        mark = (
-            f'<strong class="outside"><span aria-hidden="true">✗</span> outside ±{100 * c.tolerance:g}\u202f%'
-            "</strong>"
-        )
+        mark = f'<strong class="outside"><span aria-hidden="true">✗</span> outside {c.tolerance}</strong>'
     return Html(
         f'<span class="measured">{significant(c.measured, 3)}</span>'
         f'<span class="expected">{significant(c.expected, 3)}</span>'
@@ -154,19 +153,18 @@ def notes_list(groups: Mapping[str, Sequence[Run]]) -> str:
     return f"<ul>{''.join(items)}</ul>" if items else "<p>The runs carry no notes.</p>"
 
 
-def versions_list(groups: Mapping[str, Sequence[Run]]) -> str:
+def versions_list(runs: Sequence[Run]) -> str:
     """Library versions; all that occur where runs differ."""
     seen: dict[str, dict[str, None]] = {}
-    for runs in groups.values():
-        for run in runs:
-            for library, version in run.versions.items():
-                seen.setdefault(library, {})[version] = None
+    for run in runs:
+        for library, version in run.versions.items():
+            seen.setdefault(library, {})[version] = None
     return definitions([(library, ", ".join(found)) for library, found in seen.items()])
 
 
 def support_table(estimate: Mapping[str, Any]) -> str:
     """The support of each estimate, against the truth where it is known."""
-    truth = estimate["truth"]
+    truth = estimate.get("truth")
     rows = []
     for method in estimate["methods"]:
         row = [method["name"], whole(method["nonzeros"])]

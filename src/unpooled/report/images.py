@@ -1,0 +1,34 @@
+"""Coefficients as pictures: one a class, each pixel one byte."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from unpooled.run import Run
+
+
+def pictures(shown: Mapping[str, Run], image: tuple[int, int]) -> dict[str, Any]:
+    """Each method's (p, C) coefficients, class by class, as signed bytes relative to their largest.
+
+    A coefficient that is not zero never becomes a zero byte.
+    """
+    methods = []
+    for name, run in shown.items():
+        w = np.nan_to_num(np.asarray(run.w, dtype=float))
+        largest = float(np.abs(w).max()) or 1.0
+        levels = np.sign(w) * np.ceil(np.abs(w) / largest * 127.0)
+        methods.append(
+            {
+                "name": name,
+                "seed": run.seed,
+                "largest": float(f"{largest:.4g}"),
+                "nonzeros": int(np.count_nonzero(w)),
+                "zeros": [int(n) for n in (w == 0).sum(axis=0)],
+                "pixels": base64.b64encode(levels.T.astype(np.int8).tobytes()).decode(),
+            }
+        )
+    return {"image": list(image), "methods": methods}
