@@ -92,6 +92,8 @@ def test_ctrl_c_leaves_a_run(data, tmp_path):
     assert run.status == "interrupted"
     assert "after round 6 of 12" in run.message
     assert up.load(tmp_path / "c.run").status == "interrupted"
+    rest = go(FAST, data, every=2, resume=run, metrics={"n": lambda w: 0.0})
+    same_bits(rest, go(FAST, data, every=2, metrics={"n": lambda w: 0.0}))  # with the row that was cut off
 
 
 def test_resuming_after_ctrl_c_in_the_middle_of_a_round(data, monkeypatch):

@@ -42,6 +42,11 @@ class Recorder:
         self.good = state
         return objective
 
+    def lacks(self, round: int) -> bool:
+        """Whether this round, the last so far, has no row: an interrupt may have come before it."""
+        rounds = self.history()["round"]
+        return not len(rounds) or rounds[-1] != round
+
     def go_on(self, history: Arrays, every: int) -> None:
         """Take over the rows of a run to resume that an uninterrupted run would have had."""
         if history.keys() != self.history().keys():
@@ -51,9 +56,9 @@ class Recorder:
         self.columns = {name: list(column[kept]) for name, column in history.items()}
 
     def history(self) -> Arrays:
-        """The columns as arrays."""
+        """The columns as arrays; of a row that an interrupt left unfinished, nothing."""
         names = ("round", "objective", *self.metrics)
-        return {
-            name: np.array(self.columns.get(name, ()), dtype=np.int64 if name == "round" else np.float64)
-            for name in names
-        }
+        columns = {name: self.columns.get(name, ()) for name in names}
+        whole = min(map(len, columns.values()))
+        kinds = {"round": np.int64}
+        return {name: np.array(c[:whole], dtype=kinds.get(name, np.float64)) for name, c in columns.items()}

@@ -124,7 +124,7 @@ class Trial:
             for sentence in said:
                 bar.say(sentence)
             try:
-                if not recorder.columns:
+                if (done % self.every == 0 or done == rounds) and recorder.lacks(done):
                     first = recorder.record(federation.state)
                     if not math.isfinite(first):
                         return result(Status.DIVERGED, f"The objective is {first} at the start.")

@@ -8,14 +8,29 @@ import pytest
 
 import unpooled as up
 from unpooled.experiments import available, read
-from unpooled.experiments.reproduce import carry_out, jobs, slug, write_history
+from unpooled.experiments.experiment import table
+from unpooled.experiments.history import write_history
+from unpooled.experiments.jobs import method_jobs, slug
+from unpooled.experiments.reproduce import Request
+from unpooled.experiments.study import is_study
 from unpooled.experiments.verdict import compare
+from unpooled.experiments.workers import carry_out
 
 
 def test_every_experiment_is_read():
-    assert available() == ["digits", "emnist10", "emnist62", "lasso", "lowrank"]
-    for name in available():
+    assert available() == ["digits", "emnist10", "emnist62", "lasso", "lowrank", "speedup"]
+    for name in (name for name in available() if not is_study(name)):
         experiment = read(name)
+        assert experiment.claims
+        assert {"data", "run", "methods"} <= set(experiment.provenance)
+        known = {*experiment.methods, *experiment.honest}
+        for claim in experiment.claims:
+            assert {*claim.methods, *claim.better_than} <= known
+            assert claim.metric in {*experiment.metrics, "objective"}
+        assert set(table(name)) <= {
+            "title", "about", "local_steps", "image", "data", "problem", "run", "quick", "metrics",
+            "methods", "honest", "claims", "provenance", "expected",
+        }  # fmt: skip
         assert list(experiment.methods) == ["FedMiD", "FedDA", "Fast-FedDA", "C-FedDA", "MC-FedDA"]
         assert experiment.honest
         assert experiment.options["rounds"] == experiment.methods["MC-FedDA"].planned_rounds()
@@ -44,16 +59,17 @@ def test_the_papers_settings():
 def todo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("digits")
     options = {"rounds": 6, "every": 2}
-    return jobs(read("digits"), ["FedDA", "Fast-FedDA"], 2, folder, None, options, resume=False)
+    return method_jobs(read("digits"), ["FedDA", "Fast-FedDA"], 2, folder, None, options, resume=False)
 
 
 def test_parallel_processes_give_the_same_bits(todo):
-    one = [run for _, run in carry_out(todo, workers=1)]
-    two = [run for _, run in carry_out(todo, workers=2)]
-    for a, b in zip(one, two, strict=True):
+    one = dict(carry_out(todo, workers=1))
+    two = dict(carry_out(todo, workers=2))
+    assert one.keys() == two.keys() == set(todo)
+    for a, b in ((one[job], two[job]) for job in todo):
         assert np.array_equal(a.w, b.w)
         assert np.array_equal(a.history["test_accuracy"], b.history["test_accuracy"])
-    assert len({run.w.tobytes() for run in one}) == 4
+    assert len({run.w.tobytes() for run in one.values()}) == 4
 
 
 def test_resume_takes_what_is_complete_and_goes_on_with_the_rest(todo):
@@ -96,3 +112,11 @@ def test_the_stand_in_is_called_one(tmp_path):
 def test_file_names():
     assert slug("FedDA (step 1/550)") == "FedDA__step_1_550_"
     assert slug("C-FedDA") == "C-FedDA"
+
+
+def test_the_command_says_what_was_asked(tmp_path):
+    assert Request().command("lasso") == "unpooled reproduce lasso"
+    everything = Request(True, 2, ("FedDA", "FedDA (step 1/550)"), True, tmp_path, tmp_path, False, 2)
+    words = everything.command("emnist10", resume=True)
+    assert words.startswith("unpooled reproduce emnist10 --seeds 2 --quick --honest --methods 'FedDA,FedDA (")
+    assert words.endswith(f"--data {tmp_path} --out {tmp_path} --jobs 2 --resume")

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from unpooled.experiments.verdict import Comparison
+from unpooled.experiments.verdict import Comparison, Verdict
 from unpooled.report import write_report
 from unpooled.run import Status
 
@@ -284,7 +284,9 @@ def test_no_sideways_scrolling(page, groups, diverged, dense, data, tmp_path, wi
     long = "a_name_without_any_space_that_goes_on_and_on_and_on_and_on_and_on"
     many = {f"method {i}": runs for i, runs in enumerate(list(groups.values()) * 9)}
     crowd = {long: groups["FedAvg"], **many, "diverged": [diverged], "dense": [dense]}
-    verdict = [Comparison(name, 100 * r, 1.0, 1.0 + 0.02 * r, 0.1) for name in crowd for r in range(1, 9)]
+    verdict = Verdict(
+        [Comparison(n, "l2", 100 * r, 1.0, 1.0 + 0.02 * r, 0.9, 1.1) for n in crowd for r in range(1, 9)]
+    )
     path = tmp_path / "r.html"
     write_report(path, crowd, title=long, truth=data.truth, commands=[f"unpooled {long}"], verdict=verdict)
     page.open(path, width=width)

@@ -9,14 +9,15 @@ import pytest
 
 import unpooled as up
 from unpooled.experiments import read
-from unpooled.experiments.verdict import Comparison
+from unpooled.experiments.claims import Claim, Finding
+from unpooled.experiments.verdict import Comparison, Verdict, judge
 from unpooled.report import experiment_report, grouped, write_report
-from unpooled.report.build import rerun_command
 from unpooled.report.headline import headline, judged, leader, troubles
 from unpooled.report.numbers import duration, percent, significant, span
 
-GOOD = Comparison("a", 100, 1.04, 1.0, 0.05)
-BAD = Comparison("b", 200, 0.9, 1.0, 0.05)
+GOOD = Comparison("a", "l2", 100, 1.04, 1.0, 0.95, 1.05)
+BAD = Comparison("b", "l2", 200, 0.9, 1.0, 0.95, 1.05)
+CLAIM = Claim("a is faster", "Figure 1", "l2", ("a",), ("b",), why_not="It stumbles.")
 
 
 def ending(run, value, **changes):
@@ -30,12 +31,16 @@ def one_each(groups, **values):
 
 
 def test_verdict_in_words(groups):
-    assert headline([GOOD, BAD], groups) == "1 of 2 values agree with the expected ones."
-    assert headline([GOOD], groups) == "1 of 1 value agrees with the expected ones."
-    text = judged([GOOD, BAD])
-    assert "largest deviation is −10.0\u202f% (b, round 200)" in text
+    both = Verdict([GOOD, BAD])
+    assert headline(both, groups) == "1 of 2 values agree with the expected ones."
+    text = judged(both)
+    assert "farthest outside, is b at round 200: −10.0\u202f%" in text
+    assert "±5\u202f%" in text
     assert text.endswith("Outside its tolerance: b.")
-    assert "Outside" not in judged([GOOD])
+    assert "Outside" not in judged(Verdict([GOOD]))
+    claims = [Finding(CLAIM, True, ""), Finding(CLAIM, False, ""), Finding(CLAIM, None, "")]
+    assert headline(Verdict([], claims), groups) == "1 of 2 of the paper's claims held."
+    assert headline(Verdict([GOOD], claims[:1]), groups).startswith("1 of 1 values agree with the expected")
 
 
 def test_no_verdict_is_said_so(groups, diverged):
@@ -43,7 +48,7 @@ def test_no_verdict_is_said_so(groups, diverged):
     assert headline(None, {"x": groups["FedAvg"][:1]}) == "1 run of x, completed."
     assert headline(None, {"x": [diverged]}) == "1 run of x, none completed."
     assert "judges nothing" in judged(None)
-    assert "rounds were not recorded" in judged([])
+    assert "no table of expected values" in judged(Verdict())
 
 
 def test_leader_and_its_seeds(groups):
@@ -122,7 +127,8 @@ def experiment(**expected):
         options={"rounds": 8, "cohort": 3, "batch_size": 5, "every": 2},
         methods={"FedDA": lasso.methods["FedDA"]},
         honest={},
-        expected={**lasso.expected, **expected},
+        expected={**lasso.expected, "values": {}, "gap": {}, **expected},
+        claims=(),
     )
 
 
@@ -132,45 +138,38 @@ def body(path):
     return re.sub(r"[ \n]+", " ", html.unescape(re.sub(r"<[^>]*>", " ", source)))
 
 
+def report_of(small, seeds, path):
+    groups = {"FedDA": [small.run("FedDA", small.split(seed), seed) for seed in seeds]}
+    splits = {seed: small.split(seed) for seed in seeds}
+    verdict = judge(small, groups, splits)
+    page = experiment_report(
+        small, groups, path, verdict=verdict, split=splits[seeds[0]], command="unpooled reproduce lasso"
+    )
+    return groups, verdict, body(page)
+
+
 def test_report_of_an_experiment(tmp_path):
-    small = experiment()
-    groups = {"FedDA": [small.run("FedDA", small.split(seed), seed) for seed in (0, 1)]}
-    text = body(experiment_report(small, groups, tmp_path / "deep" / "r.html"))
-    assert "None of the expected values could be compared" in text
-    assert "unpooled reproduce lasso --seeds 2" in text
+    groups, _, text = report_of(experiment(), (0, 1), tmp_path / "deep" / "r.html")
+    assert "no table of expected values" in text
+    assert "unpooled reproduce lasso" in text
+    assert "Data: synthetic data of seed 0" in text
     mean = float(np.mean([run.history["l2"][1] for run in groups["FedDA"]]))
     small = experiment(rounds=[2, 8], values={"FedDA": [mean, 1e9]})
-    text = body(experiment_report(small, groups, tmp_path / "r.html"))
-    assert "1 of 2 values agree with the expected ones." in text
+    claims = (
+        Claim("FedDA is good", "Figure 9", "l2", ("FedDA",), at_most=1e9),
+        Claim("FedDA is perfect", "Figure 9", "l2", ("FedDA",), at_most=0.0, why_not="Nobody is."),
+        Claim("FedDA beats itself", "Figure 9", "l2", ("FedDA",), ("Nobody",)),
+    )
+    small = dataclasses.replace(small, claims=claims, provenance={"data": "drawn from a hat"})
+    _, verdict, text = report_of(small, (0, 1), tmp_path / "r.html")
+    assert "1 of 2 values agree with the expected ones; 1 of 2 of the paper's claims held." in text
     assert "✗ outside ±5\u202f%" in text
     assert "within tolerance" in text
-
-
-def test_report_of_an_experiment_without_expected_values(tmp_path):
-    small = dataclasses.replace(experiment(), expected={})
-    groups = {"FedDA": [small.run("FedDA", small.split(3), 3)]}
-    text = body(experiment_report(small, groups, tmp_path / "r.html"))
-    assert "FedDA ends with ℓ2 error" in text
-    assert "No expected values came with these runs" in text
-    assert "exact optimum" not in (tmp_path / "r.html").read_text("utf-8").split('id="estimate"')[0]
-
-
-def test_the_command_makes_the_same_runs(groups):
-    small = dataclasses.replace(
-        experiment(), methods={"A": None, "B": None}, honest={"C, slow": None}, quick={"rounds": 4}
-    )
-    run = groups["FedAvg"][0]
-    runs = {
-        rounds: [dataclasses.replace(run, seed=1, settings={**run.settings, "rounds": rounds})]
-        for rounds in (8, 4)
-    }
-    assert rerun_command(small, {"A": runs[8], "B": runs[8]}) == "unpooled reproduce lasso --seeds 2"
-    assert rerun_command(small, {"B": runs[4]}) == "unpooled reproduce lasso --seeds 2 --quick --methods B"
-    every = dict.fromkeys(["A", "B", "C, slow"], runs[8])
-    assert rerun_command(small, every) == "unpooled reproduce lasso --seeds 2 --honest"
-    assert rerun_command(dataclasses.replace(small, source="emnist"), every).endswith(
-        "--honest --data FOLDER"
-    )
+    assert "did not hold · FedDA is perfect (Figure 9)" in text
+    assert "Nobody is." in text
+    assert "not judged: Nobody did not run" in text
+    assert "drawn from a hat" in text
+    assert verdict.optimum["l2"] > 0
 
 
 def test_tables_hold_settings_costs_notes_and_versions(groups, tmp_path):
@@ -199,7 +198,11 @@ def test_hostile_names_stay_text(groups, tmp_path):
     run = dataclasses.replace(groups["FedAvg"][0], notes=[evil], message=evil)
     path = write_report(
         tmp_path / "r.html", {evil: [run]}, title=evil, subtitle=evil, labels={"l2": evil}, commands=[evil],
-        verdict=[dataclasses.replace(GOOD, method=evil)],
+        verdict=Verdict(
+            [dataclasses.replace(GOOD, method=evil)],
+            [Finding(dataclasses.replace(CLAIM, text=evil, why_not=evil), False, evil)],
+        ),
+        provenance={evil: evil},
     )  # fmt: skip
     source = path.read_text("utf-8")
     assert "<script>alert" not in source

@@ -26,10 +26,12 @@ class Claim:
     methods: tuple[str, ...]
     better_than: tuple[str, ...] = ()
     rounds: tuple[int, int] | None = None
+    share: float = 1.0  # of the recorded rounds at which they must be better
     round: int | None = None
     at_least: float | None = None
     at_most: float | None = None
     why_not: str = ""
+    honest: bool = False  # not the paper's: about rows that it does not show
 
     def judge(self, runs: Mapping[str, Sequence[Run]], rounds: int) -> Finding:
         """Against the mean over seeds; ``rounds`` is how long the experiment is when run in full."""
@@ -58,7 +60,7 @@ class Claim:
             behind = [r for r in shown if lead[r] <= 0]
             which = f"round {behind[0]}" if len(behind) == 1 else f"rounds {behind[0]} to {behind[-1]}"
             evidence += f"; not at {which if len(behind) < 3 else f'{len(behind)} of {which}'}"
-        return Finding(self, len(ahead) == len(shown), evidence)
+        return Finding(self, len(ahead) >= self.share * len(shown), evidence)
 
     def _reach(self, runs: Mapping[str, Sequence[Run]], round: int) -> Finding:
         """Whether the metric is on the right side of the number after ``round`` rounds."""

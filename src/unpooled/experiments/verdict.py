@@ -66,7 +66,7 @@ class Verdict:
         if self.comparisons:
             held = sum(c.holds for c in self.comparisons)
             parts.append(f"{held} of {len(self.comparisons)} values agree with the expected ones")
-        judged = [f for f in self.findings if f.holds is not None]
+        judged = [f for f in self.findings if f.holds is not None and not f.claim.honest]
         if judged:
             held = sum(bool(f.holds) for f in judged)
             parts.append(f"{held} of {len(judged)} of the paper's claims held")
@@ -87,7 +87,11 @@ def judge(experiment: Experiment, runs: Mapping[str, Sequence[Run]], splits: Map
         optimum["objective"] = float(np.mean(list(best.values())))
     return Verdict(
         comparisons=[*compare(experiment, runs), *_compare_gaps(experiment, runs, best)],
-        findings=[claim.judge(runs, experiment.options["rounds"]) for claim in experiment.claims],
+        findings=[
+            claim.judge(runs, experiment.options["rounds"])
+            for claim in experiment.claims
+            if not claim.honest or {*claim.methods, *claim.better_than} <= set(runs)
+        ],
         optimum=optimum,
     )
 
