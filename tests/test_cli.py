@@ -74,6 +74,29 @@ def test_list_and_missing_data(tmp_path):
     assert "LEAF" in missing.output
 
 
+@pytest.mark.slow
+def test_all_experiments_one_after_the_other(tmp_path):
+    arguments = [
+        "reproduce",
+        "all",
+        "--quick",
+        "--seeds",
+        "1",
+        "--methods",
+        "Fast-FedDA",
+        "--out",
+        str(tmp_path),
+    ]
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    for name in ("digits", "lasso", "lowrank", "speedup"):
+        assert (tmp_path / name / f"{name}.html").is_file()
+        assert (tmp_path / name / f"{name}.pdf").is_file()
+    assert "No data for emnist10" in result.output
+    assert result.output.count("not run: needs --data") == 2
+    assert (tmp_path / "speedup" / "results.csv").read_text().startswith("sweep,method,x,seed,quantity,value")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -16,7 +16,7 @@ function curvesSection(data, state, changed) {
     method: data.methods[i], index: i, diverged: data.methods[i].diverged.length > 0,
     x: metric.x ? curve.round : curve.round.map((r) => r * factors[axis](data.methods[i])), round: curve.round,
     y: curve.mean, low: curve.low, high: curve.high, runs: curve.runs,
-  })).filter((s) => keep(s.index));
+  })).filter((s) => keep(s.index) && (!metric.x || s.x.length));
   const visible = (i) => !state.hidden.has(i);
   const axisOf = (metric) => (metric.x ? { ...metric.x, format: (x) => (Number.isInteger(x) ? whole(x) : significant(x)), log: true } : AXES[state.axis]);
 

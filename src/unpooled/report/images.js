@@ -5,7 +5,7 @@ function images(data, estimate, host, shown, methodOf) {
   const grid = html("div", { class: "pictures" });
   const remark = html("p", { class: "remark" });
   const controls = html("div", { class: "controls" });
-  let chosen = estimate.methods[0].name;
+  let chosen = estimate.best;
   // Alpha carries the size, so that zero is the page's own colour in either theme.
   function paint(canvas, bytes, from) {
     canvas.width = width;

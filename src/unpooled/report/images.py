@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.run import Run
+from unpooled.run import Run, Status
 
 
 def pictures(shown: Mapping[str, Run], image: tuple[int, int]) -> dict[str, Any]:
     """Each method's (p, C) coefficients, class by class, as signed bytes relative to their largest.
 
-    A coefficient that is not zero never becomes a zero byte.
+    A coefficient that is not zero never becomes a zero byte. ``best``, the method with the lowest objective,
+    is shown first.
     """
     methods = []
     for name, run in shown.items():
@@ -31,4 +32,10 @@ def pictures(shown: Mapping[str, Run], image: tuple[int, int]) -> dict[str, Any]
                 "pixels": base64.b64encode(levels.T.astype(np.int8).tobytes()).decode(),
             }
         )
-    return {"image": list(image), "methods": methods}
+    last = {name: float(run.history["objective"][-1]) for name, run in shown.items() if _ended(run)}
+    best = min(last, key=lambda name: last[name]) if last else methods[0]["name"]
+    return {"image": list(image), "methods": methods, "best": best}
+
+
+def _ended(run: Run) -> bool:
+    return run.status != Status.DIVERGED and len(run.history["objective"]) > 0
