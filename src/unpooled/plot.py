@@ -54,15 +54,13 @@ def experiment_figure(
     labels = experiment.metrics
     with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         figure, axes = plt.subplots(
-            1, len(labels), figsize=(3.1 * len(labels), 3.1 + 0.25 * (len(runs) > 5)), layout="constrained"
+            1, len(labels), figsize=(3.1 * len(labels), 3.1 + 0.25 * (len(runs) > 6)), layout="constrained"
         )
         for axis, (metric, label) in zip(np.atleast_1d(axes), labels.items(), strict=True):
             for style, (method, method_runs) in zip(cycle(STYLES), runs.items(), strict=False):
                 _line(axis, method_runs, metric, method, style)
             if metric in optimum:
-                axis.axhline(optimum[metric], color="black", linewidth=0.8, zorder=0)
-                axis.annotate("exact optimum", (0.02, optimum[metric]), xycoords=("axes fraction", "data"),
-                              xytext=(0, 3), textcoords="offset points", fontsize=7.5)  # fmt: skip
+                axis.axhline(optimum[metric], color="black", linewidth=0.8, zorder=0, label="exact optimum")
             axis.set_yscale("linear" if metric in LINEAR else "log")
             if "accuracy" in metric:
                 axis.set_ylim(bottom=_settled(runs, metric), top=1.0)
@@ -70,7 +68,7 @@ def experiment_figure(
             axis.set_title(label, fontsize=9.5)
             axis.margins(x=0)
         handles, names = np.atleast_1d(axes)[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False)
+        figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 6), frameon=False)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=200)
         plt.close(figure)

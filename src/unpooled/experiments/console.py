@@ -128,7 +128,8 @@ def _final_table(experiment: Experiment, runs: Mapping[str, Sequence[Run]]) -> T
 def _expected_table(experiment: Experiment, verdict: Verdict) -> Table:
     """Measured values by method and round, the expected ones below them, the gap to the optimum last."""
     label = experiment.metrics[experiment.expected["metric"]]
-    table = Table(title=f"{label} at round (expected)", title_justify="left", title_style="bold", box=SIMPLE)
+    title = f"{label} at round (expected)"
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE, padding=(0, 0, 0, 1))
     table.add_column("method", no_wrap=True)
     columns = list(dict.fromkeys((c.quantity, c.round) for c in verdict.comparisons))
     columns.sort(key=lambda column: (column[0] == "gap", column[1]))
@@ -142,4 +143,11 @@ def _expected_table(experiment: Experiment, verdict: Verdict) -> Table:
 
 def _cell(c: Comparison) -> str:
     colour = "green" if c.holds else "red"
-    return f"[{colour}]{c.measured:.3g}[/]\n[dim]({c.expected:.3g})[/]"
+    shown = _short if c.quantity == "gap" else "{:.3g}".format
+    return f"[{colour}]{shown(c.measured)}[/]\n[dim]({shown(c.expected)})[/]"
+
+
+def _short(value: float) -> str:
+    """2.4e-2."""
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
