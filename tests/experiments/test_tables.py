@@ -17,7 +17,7 @@ def reproduced(name):
         method: [experiment.run(method, splits[seed], seed, every=50) for seed in SEEDS]
         for method in experiment.methods
     }
-    return experiment, runs, judge(experiment, runs, splits)
+    return experiment, runs, judge(experiment, runs, splits.get)
 
 
 @pytest.fixture(scope="module")

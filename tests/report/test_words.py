@@ -141,7 +141,7 @@ def body(path):
 def report_of(small, seeds, path):
     groups = {"FedDA": [small.run("FedDA", small.split(seed), seed) for seed in seeds]}
     splits = {seed: small.split(seed) for seed in seeds}
-    verdict = judge(small, groups, splits)
+    verdict = judge(small, groups, splits.get)
     page = experiment_report(
         small, groups, path, verdict=verdict, split=splits[seeds[0]], command="unpooled reproduce lasso"
     )

@@ -68,9 +68,9 @@ class PointJob(Job):
         return sweep.run(self.method, self.index, self.seed, **options)
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=2)
 def split(experiment: str, seed: int, data: Path | None) -> Split:
-    """The data of a seed, loaded once for all methods, the optimum and the report."""
+    """The data of the seed at hand, loaded once for all its methods."""
     return read(experiment).split(seed, data)
 
 

@@ -101,8 +101,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console) -> Outco
     runs: dict[str, list[Run]] = {method: [] for method in chosen}
     for job in todo:
         runs[job.method].append(done[job])
-    splits = {seed: split(experiment.name, seed, request.data) for seed in range(seeds)}
-    verdict = judge(experiment, runs, splits)
+    verdict = judge(experiment, runs, lambda seed: split(experiment.name, seed, request.data))
     console.show_verdict(out, experiment, runs, verdict)
     out.print(f"Runs: {folder.resolve()}", soft_wrap=True)
     table = history.write_history(folder / "history.csv", runs)
@@ -127,7 +126,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console) -> Outco
         runs,
         folder / f"{experiment.name}.html",
         verdict=verdict,
-        split=splits[0],
+        split=split(experiment.name, 0, request.data),
         command=request.command(experiment.name),
     )
     out.print(f"Report: [bold]{page.resolve()}[/]", soft_wrap=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,18 +73,15 @@ class Verdict:
         return "; ".join(parts)
 
 
-def judge(experiment: Experiment, runs: Mapping[str, Sequence[Run]], splits: Mapping[int, Split]) -> Verdict:
-    """Compare runs with the experiment's expected values and claims; ``splits`` are the seeds' data."""
-    optimum, best = {}, {}
+def judge(
+    experiment: Experiment, runs: Mapping[str, Sequence[Run]], split_of: Callable[[int], Split]
+) -> Verdict:
+    """Compare runs with the experiment's expected values and claims; ``split_of`` gives a seed's data."""
+    seeds = sorted({run.seed for method in runs.values() for run in method})
+    at: dict[int, dict[str, float]] = {}
     if has_exact_optimum(experiment.problem):
-        at = {seed: exact_optimum(experiment.problem, split.train) for seed, split in splits.items()}
-        best = {seed: experiment.problem.objective(w, splits[seed].train) for seed, w in at.items()}
-        values = {seed: experiment.measured(splits[seed]) for seed in at}
-        optimum = {
-            name: float(np.mean([values[seed][name](w) for seed, w in at.items()]))
-            for name in experiment.metrics
-        }
-        optimum["objective"] = float(np.mean(list(best.values())))
+        at = {seed: _at_optimum(experiment, split_of(seed)) for seed in seeds}
+    best = {seed: values["objective"] for seed, values in at.items()}
     return Verdict(
         comparisons=[*compare(experiment, runs), *_compare_gaps(experiment, runs, best)],
         findings=[
@@ -92,8 +89,15 @@ def judge(experiment: Experiment, runs: Mapping[str, Sequence[Run]], splits: Map
             for claim in experiment.claims
             if not claim.honest or {*claim.methods, *claim.better_than} <= set(runs)
         ],
-        optimum=optimum,
+        optimum={name: float(np.mean([at[s][name] for s in seeds])) for name in (at[seeds[0]] if at else ())},
     )
+
+
+def _at_optimum(experiment: Experiment, split: Split) -> dict[str, float]:
+    """Every metric and the objective at ŵ."""
+    w = exact_optimum(experiment.problem, split.train)
+    values = {name: metric(w) for name, metric in experiment.measured(split).items()}
+    return {**values, "objective": experiment.problem.objective(w, split.train)}
 
 
 def compare(experiment: Experiment, runs: Mapping[str, Sequence[Run]]) -> list[Comparison]:
