@@ -32,6 +32,8 @@ class Descent(NamedTuple):
     proximal: bool
     controlled: bool
 
+    coordinatewise = True
+
     @kernel
     def local_loop(
         self, oracle: Any, regulariser: Any, client: int, down: Array, memory: Array, up: Array

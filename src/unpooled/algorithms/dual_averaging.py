@@ -34,6 +34,8 @@ class DualAveraging(NamedTuple):
     mu: float
     radius: float
 
+    coordinatewise = True
+
     @kernel
     def local_loop(
         self, oracle: Any, regulariser: Any, client: int, down: Array, memory: Array, up: Array

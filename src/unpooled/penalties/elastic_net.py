@@ -22,6 +22,8 @@ class ElasticNetRecord(NamedTuple):
     lam: float
     l1_ratio: float
 
+    separable = True
+
     @kernel
     def prox(self, v: Array, step: float, out: Array) -> None:
         """Soft thresholding by step·λρ, then division by 1 + step·λ(1 − ρ)."""

@@ -20,6 +20,8 @@ class L1Record(NamedTuple):
 
     lam: float
 
+    separable = True
+
     @kernel
     def prox(self, v: Array, step: float, out: Array) -> None:
         """Soft thresholding: v_j minus its projection on [−t, t], t = step·λ. A NaN stays a NaN."""

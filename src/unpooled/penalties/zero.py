@@ -20,6 +20,8 @@ class ZeroRecord(NamedTuple):
 
     lam: float
 
+    separable = True
+
     @kernel
     def prox(self, v: Array, step: float, out: Array) -> None:
         """No penalty: w = v."""
