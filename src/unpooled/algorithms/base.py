@@ -21,11 +21,6 @@ and the penalty when both are compiled, and runs as it stands when one of them i
 
 The rows of ``down`` are the vectors of ``unpack`` in its order; those of ``memory`` (zero at first) and
 ``up`` are the ones that the class attributes name.
-
-A record whose class says ``coordinatewise = True`` promises three things: its loop takes ``local_steps``
-gradients and treats each coordinate apart, but for gradient and penalty; ``unpack`` has a vector "w"; and a
-coordinate at w = 0 whose gradient stays 0 is not moved. On sparse rows and with a separable penalty the
-loop is then run on the features that a client's minibatches have, and on no others.
 """
 
 from __future__ import annotations
@@ -59,6 +54,11 @@ class Algorithm(ABC):
 
     uploads: ClassVar[tuple[str, ...]]  # what a client sends
     memory: ClassVar[tuple[str, ...]] = ()  # what a client keeps from round to round
+    coordinatewise: ClassVar[bool] = False
+    """Whether the local loop takes ``local_steps`` gradients and treats coordinates apart but for them and
+    the penalty, ``unpack`` has a vector "w", and a coordinate at w = 0 whose gradient stays 0 is not moved.
+    On sparse rows and with a separable penalty the loop is then run on the features that a client's
+    minibatches have, and on no others."""
     local_steps: int
 
     def resolve(self, curvature: Curvature, rounds: int | None) -> tuple[Self, list[str]]:

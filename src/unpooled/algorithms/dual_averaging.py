@@ -34,8 +34,6 @@ class DualAveraging(NamedTuple):
     mu: float
     radius: float
 
-    coordinatewise = True
-
     @kernel
     def local_loop(
         self, oracle: Any, regulariser: Any, client: int, down: Array, memory: Array, up: Array
@@ -64,6 +62,7 @@ class DualAlgorithm(Algorithm):
     output: str
 
     uploads: ClassVar[tuple[str, ...]] = ("dual_increment",)
+    coordinatewise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "local_steps", whole_steps(self.local_steps))

@@ -107,7 +107,7 @@ class LocalClients:
         plan, draws = self.algorithm.plan(problem, round), self.draws._replace(round=round)
         stacked = np.array([point[name] for name in point], dtype=self.dtype)
         names = self.algorithm.uploads
-        if self._follows_nonzeros(problem, plan):
+        if self._follows_nonzeros(problem):
             mean, sent = self._touched(problem, plan, draws, stacked, point["w"], cohort, weights)
             return dict(zip(names, mean, strict=True)), None, sent
         memory = self.memory[cohort]
@@ -116,13 +116,12 @@ class LocalClients:
         sent = Traffic(numbers, numbers * self.dtype.itemsize)
         return dict(zip(names, mean, strict=True)), (cohort, memory) if self.algorithm.memory else None, sent
 
-    def _follows_nonzeros(self, problem: BoundProblem, plan: Any) -> bool:
+    def _follows_nonzeros(self, problem: BoundProblem) -> bool:
         """Whether a client can leave alone the features that its minibatches do not have."""
-        if not isinstance(self.rows, SparseRows) or not problem.is_compiled or self.algorithm.memory:
+        algorithm, is_sparse = self.algorithm, isinstance(self.rows, SparseRows)
+        if not is_sparse or not problem.is_compiled or algorithm.memory or not algorithm.coordinatewise:
             return False
-        penalty, domain = problem.regulariser
-        separable = getattr(penalty, "separable", False) and isinstance(domain, Free)
-        return bool(separable and getattr(plan, "coordinatewise", False))
+        return problem.problem.penalty.separable and isinstance(problem.regulariser.domain, Free)
 
     def _touched(
         self,

@@ -31,15 +31,15 @@ IDLE = 4096  # coordinates that no client touches go through the loop so many at
 class Uploads(NamedTuple):
     """Sparse uploads, one of each client of ``cohort``, then one of each block of ``idle`` features.
 
-    Upload s has room for the features ``first[s] … first[s + 1]``; ``count[s]`` of them are in use, named in
-    ``feature``. Its numbers start in column C·first[s] + n_intercepts·s of ``values``, which has a row for
+    Upload s has the places from ``first[s]`` to ``first[s + 1]`` of ``feature`` for the features it touches
+    and uses the first ``used[s]`` of them. Its numbers start in column C·first[s] + n_intercepts·s of ``values``, which has a row for
     each vector sent: output by output, then the intercepts.
     """
 
     cohort: Array
     idle: Array
     first: Array
-    count: Array
+    used: Array
     feature: Array
     values: Array
     sound: Array
@@ -49,7 +49,7 @@ def run_touched(
     plan: Any, loss: Any, rows: Any, draws: Any, penalty: Any, n_steps: int, down: Array, uploads: Any
 ) -> None:
     """Fill the uploads, in parallel."""
-    for s in prange(uploads.count.size):
+    for s in prange(uploads.used.size):
         run_one(plan, loss, rows, draws, penalty, n_steps, down, uploads, s)
 
 
@@ -79,7 +79,7 @@ def run_one(
     oracle = RoundOracle(loss, local, batches, n_outputs)
     regulariser = Regulariser(penalty, Free(n_outputs * n))
     local_loop(plan, oracle, regulariser, client, point, np.empty((0, 0), down.dtype), up)
-    uploads.count[s] = n
+    uploads.used[s] = n
     uploads.sound[s] = all_sound(up)
 
 
@@ -97,7 +97,7 @@ def gather(x: Array, feature: Array, n: int, p: int, n_outputs: int, out: Array)
 def spread(mean: Array, weight: float, base: Array, uploads: Any, s: int, p: int, n_outputs: int) -> None:
     """mean ← mean + weight·(up_s − base) on the features and intercepts that upload s has."""
     n_intercepts = mean.shape[1] - n_outputs * p
-    n, first = uploads.count[s], uploads.first[s]
+    n, first = uploads.used[s], uploads.first[s]
     at = n_outputs * first + n_intercepts * s
     for i in range(mean.shape[0]):
         for c in range(n_outputs):
@@ -119,7 +119,7 @@ def add_uploads(mean: Array, base: Array, weights: Array, uploads: Any, p: int, 
 @kernel
 def idle_increments(base: Array, uploads: Any, p: int, n_outputs: int) -> None:
     """Base, zero so far, ← the increments of idle features."""
-    for s in range(uploads.cohort.size, uploads.count.size):
+    for s in range(uploads.cohort.size, uploads.used.size):
         spread(base, 1.0, base, uploads, s, p, n_outputs)
 
 
@@ -135,7 +135,7 @@ def room(rows: Any, draws: Any, n_steps: int, cohort: Array) -> Array:
     held = rows.starts[offsets[cohort + 1]] - rows.starts[offsets[cohort]]
     if draws.batch_size:
         held = np.minimum(held, n_steps * draws.batch_size * int(np.max(np.diff(rows.starts))))
-    return np.minimum(held, rows.n_columns).astype(np.int64)
+    return np.asarray(np.minimum(held, rows.n_columns), dtype=np.int64)
 
 
 def uploads_of(
@@ -165,10 +165,10 @@ def parts(rooms: Array, each: int, limit: int) -> Iterator[slice]:
 
 
 def traffic(sent: Traffic, uploads: Uploads, n_outputs: int, layout: Layout) -> Traffic:
-    """With what these clients sent: values and the numbers of their features, or whole vectors where shorter."""
+    """And what these clients sent: values with the numbers of their features, or all if that is shorter."""
     n_vectors, item = uploads.values.shape[0], uploads.values.itemsize
     index = 4 if layout.size < 2**32 else 8
-    count = uploads.count[: len(uploads.cohort)]
+    count = uploads.used[: len(uploads.cohort)]
     floats = n_vectors * (n_outputs * count + layout.n_intercepts)
     whole = n_vectors * layout.size
     is_short = floats * item + count * index < whole * item

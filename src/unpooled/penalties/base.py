@@ -26,9 +26,6 @@ which write ``out`` (float32 or float64, never the memory of ``v``) and return n
 where a value is not finite, or where no point satisfies the constraints, they fill ``out`` with NaN. With a
 record, the methods of the Python face by these names come for free and cannot disagree with it.
 
-A record whose class says ``separable = True`` has a prox that treats every coordinate alike and apart and
-leaves 0 at 0, and may be given any part of the vector.
-
 When R splits into blocks, ``constrained_prox`` comes for free as well: write the kernel ``at_multiplier``
 and hand the record to ``multipliers.solve``; ``l1.py`` shows all of it in one page.
 """
@@ -38,7 +35,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,6 +55,9 @@ class Penalty(ABC):
     """h(w) = λR(w), with λ = ``lam`` ≥ 0."""
 
     lam: float
+    separable: ClassVar[bool] = False
+    """Whether the record's kernels treat every coordinate alike and apart, leave 0 at 0, and so may be given
+    any part of the vector."""
 
     @abstractmethod
     def norm(self, w: ArrayLike) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +19,6 @@ class L1Record(NamedTuple):
     """λ."""
 
     lam: float
-
-    separable = True
 
     @kernel
     def prox(self, v: Array, step: float, out: Array) -> None:
@@ -68,6 +66,7 @@ class L1Record(NamedTuple):
 class L1(Penalty):
     """h(w) = λ Σ_j |w_j|: sparse coefficients."""
 
+    separable: ClassVar[bool] = True
     lam: float
 
     def __post_init__(self) -> None:

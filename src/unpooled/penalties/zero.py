@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +19,6 @@ class ZeroRecord(NamedTuple):
     """R = 0; the field is there because numba wants a record to have one."""
 
     lam: float
-
-    separable = True
 
     @kernel
     def prox(self, v: Array, step: float, out: Array) -> None:
@@ -52,6 +50,7 @@ class ZeroRecord(NamedTuple):
 class Zero(Penalty):
     """h(w) = 0: the loss alone decides."""
 
+    separable: ClassVar[bool] = True
     lam: float = field(default=0.0, init=False, repr=False)
 
     def norm(self, w: ArrayLike) -> float:
