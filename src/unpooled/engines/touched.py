@@ -32,8 +32,8 @@ class Uploads(NamedTuple):
     """Sparse uploads, one of each client of ``cohort``, then one of each block of ``idle`` features.
 
     Upload s has the places from ``first[s]`` to ``first[s + 1]`` of ``feature`` for the features it touches
-    and uses the first ``used[s]`` of them. Its numbers start in column C·first[s] + n_intercepts·s of ``values``, which has a row for
-    each vector sent: output by output, then the intercepts.
+    and uses the first ``used[s]`` of them. Its numbers start in column C·first[s] + n_intercepts·s of
+    ``values``, which has a row for each vector sent: output by output, then the intercepts.
     """
 
     cohort: Array
