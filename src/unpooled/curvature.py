@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unpooled.arrays import Array, Float
 from unpooled.losses.base import LinearLoss
-from unpooled.plain import with_ones
 from unpooled.problem import Problem
 from unpooled.products import times, transposed_times
 from unpooled.rows import rows_of
@@ -64,13 +63,13 @@ class Curvature:
 
     def _dense_clients(self) -> tuple[Float, Float]:
         """The same on dense rows."""
-        c, u = self._row_curvatures(), self._start
+        c, u, ones = self._row_curvatures(), self._start, float(self.problem.intercept)
         L, longest = np.empty(self.data.n_clients), np.empty(self.data.n_clients)
         for k, client in enumerate(self.data):
-            rows = slice(self.data.offsets[k], self.data.offsets[k + 1])
-            X = _matrix(client.X, self.problem.intercept)
-            longest[k] = np.max(c[rows] * np.einsum("ij,ij->i", X, X))
-            L[k] = largest_eigenvalue(partial(_curve, X, c[rows] / len(X)), u, POWER_ITERATIONS)
+            X = client.X.reshape(client.n_rows, -1)
+            d = c[self.data.offsets[k] : self.data.offsets[k + 1]]
+            longest[k] = np.max(d * (np.einsum("ij,ij->i", X, X) + ones))
+            L[k] = largest_eigenvalue(partial(_curve, X, d / client.n_rows), u, POWER_ITERATIONS)
         return L, longest
 
     @cached_property
@@ -82,14 +81,8 @@ class Curvature:
         """
         self._linear("mu")
         X = self.data.X if self.data.is_sparse else self.data.X.reshape(self.data.n_rows, -1)
-        d = (self.data.row_weights * self.problem.loss.curvature(self.data.y))[:, None]
-        p = self.data.n_features
-
-        def product(u: Float) -> Array:
-            z = d * (times(X, u[:p, None]) + u[p:].sum())
-            return np.append(transposed_times(X, z), [z.sum()] * self.problem.intercept)
-
-        smallest = extreme_eigenvalues(product, len(self._start), LANCZOS_STEPS)[0]
+        d = self.data.row_weights * self.problem.loss.curvature(self.data.y)
+        smallest = extreme_eigenvalues(partial(_curve, X, d), len(self._start), LANCZOS_STEPS)[0]
         return smallest if self.problem.loss.is_quadratic else 0.1 * smallest
 
     @property
@@ -107,11 +100,8 @@ class Curvature:
             )
 
 
-def _matrix(X: Array, intercept: bool) -> Array:
-    """Rows as vectors, with the intercept's ones where there is one."""
-    return np.asarray(with_ones(X)) if intercept else X.reshape(len(X), -1)
-
-
-def _curve(X: Array, d: Array, u: Float) -> Array:
-    """XᵀDXu."""
-    return np.asarray(X.T @ (d * (X @ u)))
+def _curve(X: Any, d: Array, u: Float) -> Float:
+    """XᵀDXu; where u has one entry more than X has columns, X is meant with a column of ones behind them."""
+    p = X.shape[1]
+    z = d[:, None] * (times(X, u[:p, None]) + u[p:].sum())
+    return np.append(transposed_times(X, z), np.full(len(u) - p, z.sum()))

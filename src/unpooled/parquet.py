@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +26,7 @@ from unpooled.validation import Rows
 
 BATCH = 1 << 19  # numbers decoded at a time
 FORMAT = 1
+INDEX = re.compile(r"__index_level_\d+__")
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -132,14 +134,13 @@ def _columns(
             if name not in schema.names:
                 raise ValueError(f"{file} has no column {name!r}; it has {validation.listing(schema.names)}")
         if not columns.features:
-            chosen = features or [name for name in schema.names if name not in columns.special]
+            chosen = features or _others(schema, columns)
             columns = _checked(Columns(target, tuple(chosen), client, weight), file)
-        own = [name for name in schema.names if name not in columns.special]
-        lacking = [name for name in columns.features if name not in own]
-        besides = [] if features is not None else [name for name in own if name not in columns.features]
+        lacking = [name for name in columns.features if name not in schema.names]
+        besides = set() if features is not None else {*_others(schema, columns)} - {*columns.features}
         if lacking or besides:
             differs = [f"lacks {validation.listing(lacking)}"] if lacking else []
-            differs += [f"also has {validation.listing(besides)}"] if besides else []
+            differs += [f"also has {validation.listing(sorted(besides))}"] if besides else []
             than = f"the {len(columns.features)} features asked for" if features else f"{files[0]}"
             raise ValueError(f"{file} has other columns than {than}: it {' and '.join(differs)}")
         for name in columns.read:
@@ -153,6 +154,11 @@ def _columns(
             if name in columns.features:
                 dtypes.add(known[kind])
     return columns, np.result_type(*dtypes)
+
+
+def _others(schema: Any, columns: Columns) -> list[str]:
+    """The columns without another role; the index that pandas writes is none of them."""
+    return [name for name in schema.names if name not in columns.special and not INDEX.fullmatch(name)]
 
 
 def _checked(columns: Columns, file: Path) -> Columns:
