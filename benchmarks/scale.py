@@ -59,7 +59,7 @@ class Timed(LocalClients):
 
 def seconds(data: up.FederatedData, nonzeros: int, rounds: int = 20) -> tuple[float, float, Ledger]:
     """The median round's seconds in the clients' loop and in all, and the ledger; two rounds warm up."""
-    algorithm = up.FastFedDA(mu=1e-3, gamma=0.25 * nonzeros, local_steps=STEPS, schedule="uniform")
+    algorithm = up.FastFedDA(mu=1e-3, gamma=0.25 * nonzeros, local_steps=STEPS, a=math.inf)
     problem, dtype = PROBLEM.bind(data), np.dtype(np.float64)
     clients = Timed(Local(), algorithm, problem, data, 0, BATCH, dtype, None)
     start = Position(algorithm.init(problem, np.zeros(problem.layout.size)), Ledger())
