@@ -4,6 +4,9 @@ A coordinate j that a client does not touch moves by an increment d_j that is th
 client, and Σ_k weight_k up_k = (Σ_k weight_k) d + Σ_k weight_k (up_k − d on the features k touched). The
 increments d come from the same local loop on no rows. A coordinate at w_j = 0 without a gradient stays
 where it is, so that the loop has to run for those with w_j ≠ 0 only.
+
+The server's vectors go down whole. An upload names the features it has, and so tells which ones the client's
+minibatches had; where that must not be known, give dense rows.
 """
 
 from __future__ import annotations
