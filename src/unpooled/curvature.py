@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unpooled.arrays import Array, Float
 from unpooled.losses.base import LinearLoss
-from unpooled.plain import with_ones
 from unpooled.problem import Problem
-from unpooled.spectrum import extreme_eigenvalues, largest_eigenvalue
-from unpooled.validation import is_sparse
+from unpooled.products import times, transposed_times
+from unpooled.rows import rows_of
+from unpooled.spectrum import extreme_eigenvalues, largest_eigenvalue, start
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
@@ -39,19 +39,38 @@ class Curvature:
         with c_i the loss's curvature bound and L_k by five power iterations.
         """
         self._linear("gamma (or step)")
-        return max(self._expected_smoothness(client) for client in self.data)
+        L, longest = self._sparse_clients() if self.data.is_sparse else self._dense_clients()
+        n = self.data.sizes
+        b = n if self.batch_size is None else np.minimum(self.batch_size, n)
+        expected = ((n - b) * longest + n * (b - 1) * L) / (b * np.maximum(n - 1, 1))
+        return float(np.max(np.where(n == 1, longest, expected)))
 
-    def _expected_smoothness(self, client: Any) -> float:
-        X = _matrix(client.X, self.problem.intercept)
-        n = X.shape[0]
-        b = n if self.batch_size is None else min(self.batch_size, n)
-        c = self.problem.loss.curvature(client.y)
-        c = c if client.sample_weight is None else c * client.sample_weight
-        largest_row = float(np.max(c * _squared_norms(X)))
-        L = largest_eigenvalue(lambda u: X.T @ (c * (X @ u)) / n, X.shape[1], POWER_ITERATIONS)
-        if n == 1:
-            return largest_row
-        return float((n - b) / (b * (n - 1)) * largest_row + n * (b - 1) / (b * (n - 1)) * L)
+    @property
+    def _start(self) -> Float:
+        return start(self.data.n_features + self.problem.intercept)
+
+    def _row_curvatures(self) -> Array:
+        """c_i, times the row's sample weight."""
+        c, s = self.problem.loss.curvature(self.data.y), self.data.sample_weight
+        return np.asarray(c if s is None else c * s, dtype=np.float64)
+
+    def _sparse_clients(self) -> tuple[Float, Float]:
+        """L_k and max_i c_i‖x_i‖² of every client."""
+        from unpooled.sparse_spectrum import client_spectra
+
+        c = self._row_curvatures()
+        return client_spectra(rows_of(self.data), self.data.offsets, c, self._start, POWER_ITERATIONS)
+
+    def _dense_clients(self) -> tuple[Float, Float]:
+        """The same on dense rows."""
+        c, u, ones = self._row_curvatures(), self._start, float(self.problem.intercept)
+        L, longest = np.empty(self.data.n_clients), np.empty(self.data.n_clients)
+        for k, client in enumerate(self.data):
+            X = client.X.reshape(client.n_rows, -1)
+            d = c[self.data.offsets[k] : self.data.offsets[k + 1]]
+            longest[k] = np.max(d * (np.einsum("ij,ij->i", X, X) + ones))
+            L[k] = largest_eigenvalue(partial(_curve, X, d / client.n_rows), u, POWER_ITERATIONS)
+        return L, longest
 
     @cached_property
     def strong_convexity(self) -> float:
@@ -61,13 +80,9 @@ class Curvature:
         one makes the steps shrink before the optimum is reached.
         """
         self._linear("mu")
-        X = _matrix(self.data.X, self.problem.intercept)
+        X = self.data.X if self.data.is_sparse else self.data.X.reshape(self.data.n_rows, -1)
         d = self.data.row_weights * self.problem.loss.curvature(self.data.y)
-
-        def product(u: Float) -> Array:
-            return np.asarray(X.T @ (d * (X @ u)))
-
-        smallest = extreme_eigenvalues(product, X.shape[1], LANCZOS_STEPS)[0]
+        smallest = extreme_eigenvalues(partial(_curve, X, d), len(self._start), LANCZOS_STEPS)[0]
         return smallest if self.problem.loss.is_quadratic else 0.1 * smallest
 
     @property
@@ -85,14 +100,8 @@ class Curvature:
             )
 
 
-def _matrix(X: Any, intercept: bool) -> Any:
-    """Rows as vectors, with the intercept's ones where there is one."""
-    if intercept:
-        return with_ones(X)
-    return X if is_sparse(X) else np.asarray(X).reshape(X.shape[0], -1)
-
-
-def _squared_norms(X: Any) -> Array:
-    if is_sparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.asarray(np.einsum("ij,ij->i", X, X))
+def _curve(X: Any, d: Array, u: Float) -> Float:
+    """XᵀDXu; where u has one entry more than X has columns, X is meant with a column of ones behind them."""
+    p = X.shape[1]
+    z = d[:, None] * (times(X, u[:p, None]) + u[p:].sum())
+    return np.append(transposed_times(X, z), np.full(len(u) - p, z.sum()))

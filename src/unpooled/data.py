@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from unpooled import validation
 from unpooled.client import Client, check_alike, read_client, row_slice, stack
+from unpooled.parquet import Source, mapped
 from unpooled.validation import ClientId, Names, Rows
 
 Weights = str | ArrayLike
@@ -32,7 +34,8 @@ class FederatedData:
     ``totals`` (K,) are the sums of the sample weights as they were given (n_k without any).
     ``truth`` holds the coefficients that generated synthetic data.
 
-    Arrays that already have this form are shared with the caller, not copied.
+    Arrays that already have this form are shared with the caller, not copied; X may be memory-mapped
+    (``np.load(…, mmap_mode="r")``), and is never loaded whole unless rows are picked from it (`split`).
     """
 
     X: Any
@@ -156,6 +159,29 @@ class FederatedData:
         if sample_weight is not None:
             s = validation.as_numbers(df[sample_weight].to_numpy(), "sample_weight", rows)
         return cls._checked(rows, X, y, s, weights, None, tuple(map(str, features)))
+
+    @classmethod
+    def from_parquet(
+        cls,
+        source: Source,
+        target: str,
+        *,
+        cache: str | os.PathLike[str],
+        features: Sequence[str] | None = None,
+        client: str | None = None,
+        sample_weight: str | None = None,
+        weights: Weights = "samples",
+        dtype: DTypeLike | None = None,
+    ) -> FederatedData:
+        """Parquet files that need not fit into memory: a folder of them, some, or one.
+
+        Every file is a client, named after the file; or ``client`` names the column that tells. ``features``
+        are all columns not named otherwise, the same in every file. The rows are written once to a folder in
+        ``cache``, as large as X uncompressed, and mapped from there: a run reads the pages it needs. Needs
+        pyarrow (the extra "data"). ``dtype`` "float32" halves the size; None keeps the columns' precision.
+        """
+        rows, X, y, s, names = mapped(source, target, features, client, sample_weight, cache, dtype)
+        return cls._checked(rows, X, y, s, weights, None, names)
 
     @classmethod
     def _checked(
@@ -290,6 +316,7 @@ class FederatedData:
             raise TypeError(f"dtype must be float32 or float64, got {dtype}")
         if dtype == self.dtype:
             return self
+        validation.refuse_copy(self.X, f"it is {self.dtype}, not {dtype}")
         rows = Rows(self.ids, self.offsets, within_client=True)
         with np.errstate(over="ignore"):
             X = self.X.astype(dtype)

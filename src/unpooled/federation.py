@@ -11,7 +11,7 @@ import numpy as np
 from unpooled.algorithms.base import Algorithm, State
 from unpooled.arrays import Array
 from unpooled.engines.local import Memory
-from unpooled.ledger import Ledger
+from unpooled.ledger import Ledger, Traffic
 from unpooled.problem import BoundProblem
 from unpooled.sampling import cohort as sample_cohort
 
@@ -76,12 +76,11 @@ class Federation:
         weights, participation = self._weights(chosen)
         sent = self.algorithm.broadcast(problem, self.state)
         down = {name: vector.astype(self.dtype) for name, vector in sent.items()}
-        mean, memory = self.clients.round(problem, r, down, chosen, weights)
+        mean, memory, sent_up = self.clients.round(problem, r, down, chosen, weights)
         state = self.algorithm.server_update(problem, self.state, mean, participation)
-        size = self.problem.layout.size
-        ledger = self.position.ledger.after_round(
-            len(chosen), len(self.algorithm.uploads) * size, len(down) * size, self.dtype.itemsize
-        )
+        numbers = len(chosen) * len(down) * self.problem.layout.size
+        sent_down = Traffic(numbers, numbers * self.dtype.itemsize)
+        ledger = self.position.ledger.after_round(len(chosen), sent_up, sent_down)
         self.position = Position(state, ledger, memory)
         return state
 

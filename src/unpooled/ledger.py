@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Traffic(NamedTuple):
+    """Numbers sent, and the bytes they took; a sparse vector's bytes include the numbers of its features."""
+
+    floats: int
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -18,17 +26,16 @@ class Ledger:
     bytes_up: int = 0
     bytes_down: int = 0
 
-    def after_round(self, n_clients: int, floats_up: int, floats_down: int, itemsize: int) -> Ledger:
-        """The ledger with one more round, in which each client sent and was sent so many numbers."""
-        up, down = n_clients * floats_up, n_clients * floats_down
+    def after_round(self, n_clients: int, up: Traffic, down: Traffic) -> Ledger:
+        """The ledger with one more round, and what all its clients together sent and were sent in it."""
         return dataclasses.replace(
             self,
             rounds=self.rounds + 1,
             client_updates=self.client_updates + n_clients,
-            floats_up=self.floats_up + up,
-            floats_down=self.floats_down + down,
-            bytes_up=self.bytes_up + up * itemsize,
-            bytes_down=self.bytes_down + down * itemsize,
+            floats_up=self.floats_up + up.floats,
+            floats_down=self.floats_down + down.floats,
+            bytes_up=self.bytes_up + up.bytes,
+            bytes_down=self.bytes_down + down.bytes,
         )
 
     def __str__(self) -> str:

@@ -74,10 +74,10 @@ class Problem:
     def bind(self, data: FederatedData) -> BoundProblem:
         """This problem laid out for data of this shape; checks that the targets fit the loss."""
         if isinstance(self.loss, LinearLoss):
-            for client in data:
-                complaint = self.loss.check_targets(client.y)
+            for name, first, last in zip(data.ids, data.offsets[:-1], data.offsets[1:], strict=True):
+                complaint = self.loss.check_targets(data.y[first:last])
                 if complaint:
-                    raise ValueError(f"client {client.id!r}: {complaint}")
+                    raise ValueError(f"client {name!r}: {complaint}")
         return BoundProblem(self, self.layout(data))
 
 

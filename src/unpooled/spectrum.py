@@ -11,15 +11,15 @@ from unpooled.arrays import Array, Float
 Operator = Callable[[Float], Array]
 
 
-def _start(size: int) -> Float:
+def start(size: int) -> Float:
     """A fixed start with a part in every direction, so that results do not depend on a seed."""
     u = np.random.default_rng(20220717).standard_normal(size)
     return u / np.linalg.norm(u)
 
 
-def largest_eigenvalue(operator: Operator, size: int, iterations: int) -> float:
-    """The top eigenvalue by power iteration: a lower bound that a few iterations bring within percents."""
-    u, value = _start(size), 0.0
+def largest_eigenvalue(operator: Operator, u: Float, iterations: int) -> float:
+    """The top eigenvalue by power iteration from u: a lower bound that a few bring within percents."""
+    value = 0.0
     for _ in range(iterations):
         v = operator(u)
         previous, value = value, float(np.linalg.norm(v))
@@ -34,7 +34,7 @@ def extreme_eigenvalues(operator: Operator, size: int, steps: int = 20) -> tuple
     steps = min(steps, size)
     basis = np.zeros((steps, size))
     diagonal, off = np.zeros(steps), np.zeros(steps)
-    u = _start(size)
+    u = start(size)
     for j in range(steps):
         basis[j] = u
         v = operator(u)

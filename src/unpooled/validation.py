@@ -180,12 +180,30 @@ def gather(X: Any, order: NDArray[np.intp] | None) -> Any:
     dtype = float_dtype(X.dtype)
     if is_sparse(X):
         return (X if order is None else X[order]).astype(dtype, copy=False)
+    if order is not None:
+        refuse_copy(X, "its rows are not sorted by client")
+    if X.dtype != dtype:
+        refuse_copy(X, f"it is {X.dtype}, not float32 or float64")
+    if not X.flags.c_contiguous:
+        refuse_copy(X, "its rows do not lie one after the other (C order)")
     if order is None:
         return np.ascontiguousarray(X, dtype=dtype)
     out = np.empty(X.shape, dtype)
     for block in blocks(len(X), X[0].size):
         out[block] = X[order[block]]
     return out
+
+
+def refuse_copy(X: Any, because: str) -> None:
+    """Refuse to load the whole of a memory-mapped array."""
+    array = X
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            raise ValueError(
+                f"X is memory-mapped, but {because}, so that all of it ({X.nbytes / 1e9:.3g} GB) would have "
+                "to be loaded: write it in that form first, or give np.array(X) if there is room"
+            )
+        array = array.base
 
 
 def check_features(X: Any, rows: Rows, names: Names) -> None:

@@ -54,6 +54,11 @@ class Algorithm(ABC):
 
     uploads: ClassVar[tuple[str, ...]]  # what a client sends
     memory: ClassVar[tuple[str, ...]] = ()  # what a client keeps from round to round
+    coordinatewise: ClassVar[bool] = False
+    """Whether the local loop takes ``local_steps`` gradients and treats coordinates apart but for them and
+    the penalty, ``unpack`` has a vector "w", and a coordinate at w = 0 whose gradient stays 0 is not moved.
+    On sparse rows and with a separable penalty the loop is then run on the features that a client's
+    minibatches have, and on no others."""
     local_steps: int
 
     def resolve(self, curvature: Curvature, rounds: int | None) -> tuple[Self, list[str]]:

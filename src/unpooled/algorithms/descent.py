@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from math import isinf
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -61,6 +61,7 @@ class Descent(NamedTuple):
 class DescentAlgorithm(Algorithm):
     """What FedAvg, SCAFFOLD and FedMiD share: the clients' step η and the server's η_s."""
 
+    coordinatewise: ClassVar[bool] = True
     step: float | None
     server_step: float
 

@@ -62,6 +62,7 @@ class DualAlgorithm(Algorithm):
     output: str
 
     uploads: ClassVar[tuple[str, ...]] = ("dual_increment",)
+    coordinatewise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "local_steps", whole_steps(self.local_steps))

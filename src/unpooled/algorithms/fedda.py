@@ -40,6 +40,7 @@ class FedDA(Algorithm):
     server_step: float = 1.0
 
     uploads: ClassVar[tuple[str, ...]] = ("dual_increment",)
+    coordinatewise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "local_steps", whole_steps(self.local_steps))

@@ -11,10 +11,12 @@ import numpy as np
 from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array, Arrays
 from unpooled.kernel import foreign_records
+from unpooled.ledger import Traffic
 from unpooled.oracle import Draws, Oracle, PlainOracle
 from unpooled.plain import PlainLoss, PlainRows
 from unpooled.problem import BoundProblem
-from unpooled.rows import rows_of
+from unpooled.regulariser import Free
+from unpooled.rows import SparseRows, rows_of
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 Memory = tuple[Array, Array]
 """Clients, and what each of them is to remember."""
 
+NOTHING = np.empty(0, np.int64)
 UPLOAD_BYTES = 2**26  # uploads held at a time; larger cohorts go through in parts, with the same bits
 
 
@@ -94,44 +97,107 @@ class LocalClients:
 
     def round(
         self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weights: Array
-    ) -> tuple[Arrays, Memory | None]:
-        """The weighted mean of the cohort's uploads, and what its clients will remember once it counts.
+    ) -> tuple[Arrays, Memory | None, Traffic]:
+        """The weighted mean of the cohort's uploads, what its clients will remember once it counts, and what
+        they sent.
 
         Raises ``DivergenceError`` where an upload is not finite.
         """
-        from unpooled.engines.cohort import add_weighted
-
         point = self.algorithm.unpack(problem, down, round)
+        plan, draws = self.algorithm.plan(problem, round), self.draws._replace(round=round)
         stacked = np.array([point[name] for name in point], dtype=self.dtype)
         names = self.algorithm.uploads
-        mean = np.zeros((len(names), self.layout.size))
-        each = max(1, len(names) * self.layout.size * self.dtype.itemsize)
-        part = max(4 * (self.threads or 1), UPLOAD_BYTES // each)
-        up = np.empty((min(part, len(cohort)), len(names), self.layout.size), self.dtype)
+        if self._follows_nonzeros(problem):
+            mean, sent = self._touched(problem, plan, draws, stacked, point["w"], cohort, weights)
+            return dict(zip(names, mean, strict=True)), None, sent
         memory = self.memory[cohort]
+        mean = self._whole(problem, plan, draws, stacked, memory, cohort, weights)
+        numbers = len(cohort) * mean.size
+        sent = Traffic(numbers, numbers * self.dtype.itemsize)
+        return dict(zip(names, mean, strict=True)), (cohort, memory) if self.algorithm.memory else None, sent
+
+    def _follows_nonzeros(self, problem: BoundProblem) -> bool:
+        """Whether a client can leave alone the features that its minibatches do not have."""
+        algorithm, is_sparse = self.algorithm, isinstance(self.rows, SparseRows)
+        if not is_sparse or not problem.is_compiled or algorithm.memory or not algorithm.coordinatewise:
+            return False
+        return problem.problem.penalty.separable and isinstance(problem.regulariser.domain, Free)
+
+    def _touched(
+        self,
+        problem: BoundProblem,
+        plan: Any,
+        draws: Draws,
+        down: Array,
+        w: Array,
+        cohort: Array,
+        weights: Array,
+    ) -> tuple[Array, Traffic]:
+        """The mean of uploads that name the features they have, and what was sent."""
+        from unpooled.engines import touched
+
+        n_outputs, p, n_steps = draws.n_outputs, self.rows.n_columns, self.algorithm.local_steps
+        moving = np.flatnonzero(w[: n_outputs * p].reshape(n_outputs, p).any(axis=0))
+        like = np.empty((len(self.algorithm.uploads), 0), self.dtype)
+        base = np.zeros((len(like), self.layout.size))
+        rooms = touched.room(self.rows, draws, n_steps, cohort)
+        mean, sent = base, Traffic(0, 0)
+        for part in touched.parts(rooms, len(like) * n_outputs * self.dtype.itemsize, UPLOAD_BYTES):
+            uploads = touched.uploads_of(
+                cohort[part], moving, rooms[part], n_outputs, self.layout.n_intercepts, like
+            )
+            records = (plan, problem.loss, self.rows, draws, problem.regulariser.penalty)
+            function = touched.compiled_touched(*foreign_records(records))
+            self._call(function, (*records, n_steps, down, uploads))
+            self._check(cohort[part], uploads.sound[: len(uploads.cohort)])
+            if moving is not NOTHING:
+                touched.idle_increments(base, uploads, p, n_outputs)
+                mean, moving = weights.sum() * base, NOTHING
+            touched.add_uploads(mean, base, weights[part], uploads, p, n_outputs)
+            sent = touched.traffic(sent, uploads, n_outputs, self.layout)
+        return mean, sent
+
+    def _whole(
+        self,
+        problem: BoundProblem,
+        plan: Any,
+        draws: Draws,
+        down: Array,
+        memory: Array,
+        cohort: Array,
+        weights: Array,
+    ) -> Array:
+        """The mean of uploads as long as the flat vector."""
+        from unpooled.engines.cohort import add_weighted
+
+        mean = np.zeros((len(self.algorithm.uploads), self.layout.size))
+        each = max(1, mean.size * self.dtype.itemsize)
+        part = max(4 * (self.threads or 1), UPLOAD_BYTES // each)
+        up = np.empty((min(part, len(cohort)), *mean.shape), self.dtype)
         for first in range(0, len(cohort), part):
             chosen = cohort[first : first + part]
-            self._run(problem, round, chosen, stacked, memory[first : first + part], up[: len(chosen)])
+            self._run(problem, plan, draws, chosen, down, memory[first : first + part], up[: len(chosen)])
             add_weighted(mean, weights[first : first + part], up[: len(chosen)])
-        return dict(zip(names, mean, strict=True)), (cohort, memory) if self.algorithm.memory else None
+        return mean
 
     def _run(
-        self, problem: BoundProblem, round: int, cohort: Array, down: Array, memory: Array, up: Array
+        self,
+        problem: BoundProblem,
+        plan: Any,
+        draws: Draws,
+        cohort: Array,
+        down: Array,
+        memory: Array,
+        up: Array,
     ) -> None:
         """Fill ``up`` with the uploads of ``cohort``, compiled where loss and penalty are."""
-        from unpooled.engines.cohort import all_sound, compiled_cohort, is_new, threads
+        from unpooled.engines.cohort import all_sound, compiled_cohort
 
-        plan, draws = self.algorithm.plan(problem, round), self.draws._replace(round=round)
         sound = np.empty(len(cohort), np.bool_)
         if problem.is_compiled:
             records = (plan, problem.loss, self.rows, draws, *problem.regulariser)
-            arguments = (*records, cohort, down, memory, up, sound)
             function = compiled_cohort(*foreign_records(records))
-            if not self.is_ready and is_new(function, arguments):
-                self.say("readying the compiled local loop; what is not yet on disk is compiled, once …")
-            with threads(self.threads):
-                function(*arguments)
-            self.is_ready = True
+            self._call(function, (*records, cohort, down, memory, up, sound))
         else:
             oracle = (PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle)(
                 problem.loss, self.rows, draws
@@ -140,5 +206,18 @@ class LocalClients:
                 loop = type(plan).local_loop.py_func
                 loop(plan, oracle, problem.regulariser, client, down, memory[s], up[s])
                 sound[s] = all_sound(up[s])
+        self._check(cohort, sound)
+
+    def _call(self, function: Any, arguments: tuple[Any, ...]) -> None:
+        """Run a compiled loop over clients; the first time may take a while, and says so."""
+        from unpooled.engines.cohort import is_new, threads
+
+        if not self.is_ready and is_new(function, arguments):
+            self.say("readying the compiled local loop; what is not yet on disk is compiled, once …")
+        with threads(self.threads):
+            function(*arguments)
+        self.is_ready = True
+
+    def _check(self, cohort: Array, sound: Array) -> None:
         if not sound.all():
             raise DivergenceError(int(cohort[np.argmin(sound)]))

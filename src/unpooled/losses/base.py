@@ -56,6 +56,7 @@ import numpy as np
 
 from unpooled.arrays import Array
 from unpooled.kernel import kernel, method
+from unpooled.products import times, transposed_times
 from unpooled.rows import adjoint, margins
 from unpooled.validation import is_sparse
 
@@ -147,11 +148,11 @@ class LinearLoss(ABC):
         self, X: Any, y: Array, sample_weight: Array | None = None, iterations: int = 100
     ) -> float:
         """The smoothness L of ``value``: the top eigenvalue of Xᵀ diag(s_i c_i) X / n, by power iteration."""
-        from unpooled.spectrum import largest_eigenvalue
+        from unpooled.spectrum import largest_eigenvalue, start
 
         X = X if is_sparse(X) else np.asarray(X).reshape(len(y), -1)
         d = _normalised(sample_weight, len(y)) * self.curvature(np.asarray(y, dtype=np.float64))
-        return largest_eigenvalue(lambda u: X.T @ (d * (X @ u)), X.shape[1], iterations)
+        return largest_eigenvalue(lambda u: X.T @ (d * (X @ u)), start(X.shape[1]), iterations)
 
 
 def linear_margins(X: Any, w: Array, intercept: Any = None) -> Array:
@@ -163,14 +164,13 @@ def linear_margins(X: Any, w: Array, intercept: Any = None) -> Array:
             X, w = X.reshape(len(X), -1), w.reshape(-1)
     if X.shape[1] != w.shape[0]:
         raise ValueError(f"w has shape {w.shape}, but a row has {X.shape[1]} features")
-    Z = np.asarray(X @ w, dtype=np.float64).reshape(X.shape[0], -1)
+    Z = times(X, w.reshape(X.shape[1], -1))
     return Z if intercept is None else Z + np.atleast_1d(np.asarray(intercept, dtype=np.float64))
 
 
 def pull_back(X: Any, Z: Array) -> Array:
     """XᵀZ, of shape (p, C)."""
-    X = X if is_sparse(X) else np.asarray(X).reshape(len(Z), -1)
-    return np.asarray(X.T @ Z, dtype=np.float64)
+    return transposed_times(X if is_sparse(X) else np.asarray(X).reshape(len(Z), -1), Z)
 
 
 def _normalised(sample_weight: Array | None, n: int) -> Array:

@@ -35,7 +35,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,6 +55,9 @@ class Penalty(ABC):
     """h(w) = λR(w), with λ = ``lam`` ≥ 0."""
 
     lam: float
+    separable: ClassVar[bool] = False
+    """Whether the record's kernels treat every coordinate alike and apart, leave 0 at 0, and so may be given
+    any part of the vector."""
 
     @abstractmethod
     def norm(self, w: ArrayLike) -> float:
