@@ -77,7 +77,7 @@ def kernel(py_func: Callable[..., Any]) -> Kernel:
     return Kernel(py_func)
 
 
-_methods: list[tuple[Callable[..., Any], Kernel | None]] = []
+_taught: list[tuple[Callable[..., Any], Callable[..., Kernel]]] = []
 
 
 def method(name: str, default: Kernel | None = None) -> Callable[..., Any]:
@@ -87,9 +87,31 @@ def method(name: str, default: Kernel | None = None) -> Callable[..., Any]:
         return _kernel_of(type(record), name, default)(record, *args)
 
     call.__name__ = call.__qualname__ = name
-    _methods.append((call, default))
-    if _numba.cache_info().currsize:
-        _teach(call, default)
+    _learn(call, lambda record, *args: _kernel_of(record.instance_class, name, default))
+    return call
+
+
+def vectorised(plain: Kernel) -> Callable[..., Any]:
+    """A function that is ``plain``; where compiled code calls it with arrays that the host has vectors for,
+    it is the kernel of the same name in ``vector_products``.
+    """
+
+    name = plain.py_func.__name__
+
+    def call(*args: Any) -> Any:
+        return plain.py_func(*args)
+
+    def choose(*args: Any) -> Kernel:
+        from unpooled import simd
+
+        if not simd.fits(*args):
+            return plain
+        from unpooled import vector_products
+
+        return getattr(vector_products, name)  # type: ignore[no-any-return]
+
+    call.__name__ = call.__qualname__ = name
+    _learn(call, choose)
     return call
 
 
@@ -101,13 +123,21 @@ def _kernel_of(record: type, name: str, default: Kernel | None) -> Any:
     return found
 
 
-def _teach(call: Callable[..., Any], default: Kernel | None) -> None:
-    """Let compiled code call ``call``: the record's type names the kernel."""
+def _learn(call: Callable[..., Any], choose: Callable[..., Kernel]) -> None:
+    """Let compiled code call ``call``, now or when numba is imported: it runs the kernel that is chosen by
+    the arguments' types.
+    """
+    _taught.append((call, choose))
+    if _numba.cache_info().currsize:
+        _teach(call, choose)
+
+
+def _teach(call: Callable[..., Any], choose: Callable[..., Kernel]) -> None:
     from numba.extending import overload
 
-    def resolve(record, *args):  # type: ignore[no-untyped-def]  # numba compares the two signatures
-        implementation = _kernel_of(record.instance_class, call.__name__, default).callee
-        return lambda record, *args: implementation(record, *args)
+    def resolve(*args):  # type: ignore[no-untyped-def]  # numba compares the two signatures
+        implementation = choose(*args).callee
+        return lambda *args: implementation(*args)
 
     overload(call, jit_options=OPTIONS)(resolve)  # type: ignore[arg-type]
 
@@ -120,10 +150,10 @@ def _numba() -> Any:
 
     @typeof_impl.register(Kernel)
     def _typeof_kernel(value: Kernel, context: Any) -> Any:
-        return numba.typeof(value.callee)  # type: ignore[no-untyped-call]
+        return numba.typeof(value.callee)
 
-    for call, default in _methods:
-        _teach(call, default)
+    for call, choose in _taught:
+        _teach(call, choose)
     return numba
 
 
@@ -145,11 +175,11 @@ def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), parall
 
 @functools.cache
 def _package_digest() -> str:
-    """A digest of the source files of this package that have to do with kernels."""
-    digest = hashlib.sha256(sys.version.encode())
+    """A digest of what compiled code depends on: the sources that have to do with kernels, and the switch."""
+    digest = hashlib.sha256(f"{sys.version} {os.environ.get('UNPOOLED_SIMD')}".encode())
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         source = path.read_bytes()
-        if b"kernel" in source:
+        if b"kernel" in source or b"numba" in source:
             digest.update(source)
     return digest.hexdigest()[:20]
 

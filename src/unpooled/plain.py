@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from unpooled.arrays import Array
+from unpooled.regulariser import DualStep, ascend
 from unpooled.validation import is_sparse
 
 if TYPE_CHECKING:
@@ -85,6 +86,11 @@ class PlainRegulariser(NamedTuple):
             raise TypeError(f"{name} has no constrained_prox, which a finite radius or ball needs")
         out[:n] = np.asarray(w).ravel(order=self.layout.order)
         out[n:] = v[n:]
+
+    def dual_step(self, step: DualStep, h: Array, G: Array, center: Array, v: Array, w: Array) -> None:
+        """As ``Regulariser.dual_step``."""
+        ascend.py_func(step, h, G, w, v)
+        self.prox(v, step.A / step.c, center, step.radius, w)
 
     def subgradient(self, w: Array, out: Array) -> None:
         """As ``Regulariser.subgradient``."""

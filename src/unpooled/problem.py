@@ -15,7 +15,7 @@ from unpooled.layout import Layout
 from unpooled.losses.base import LinearLoss
 from unpooled.penalties.base import Penalty
 from unpooled.plain import PlainLoss, PlainRegulariser
-from unpooled.regulariser import Constrained, Free, Regulariser
+from unpooled.regulariser import Constrained, Entrywise, Free, Regulariser
 from unpooled.validation import is_number
 
 if TYPE_CHECKING:
@@ -102,8 +102,9 @@ class BoundProblem:
         if isinstance(penalty, Penalty) and penalty.is_compiled:
             record = penalty.record(layout.shape, order=layout.order)
             n, ball = layout.n_coefficients, float(self.problem.ball)
-            free = math.isinf(ball) and not self.constrained
-            return Regulariser(record, Free(n) if free else Constrained(n, ball))
+            if not math.isinf(ball) or self.constrained:
+                return Regulariser(record, Constrained(n, ball))
+            return Regulariser(record, Entrywise(n) if hasattr(record, "entry") else Free(n))
         return PlainRegulariser(penalty, layout, float(self.problem.ball))
 
     @property

@@ -7,12 +7,50 @@ from typing import Any, NamedTuple
 from unpooled.arrays import Array
 from unpooled.kernel import kernel, method
 from unpooled.penalties.base import constrained_prox as penalty_constrained_prox
+from unpooled.penalties.base import entry
 from unpooled.penalties.base import prox as penalty_prox
 from unpooled.penalties.base import subgradient as penalty_subgradient
 
 prox = method("prox")
 domain_prox = method("prox")
 subgradient = method("subgradient")
+dual_step = method("dual_step")
+
+
+class DualStep(NamedTuple):
+    """The numbers of one step of dual averaging,
+
+    h ← h + α(G − (μ/2) w),    w ← argmin ⟨w, h⟩ + (c/2)‖w‖² + A h(w)  over R(w − center) ≤ radius.
+    """
+
+    alpha: float
+    half_mu: float
+    c: float
+    A: float
+    radius: float
+
+
+@kernel
+def ascend(step: DualStep, h: Array, G: Array, w: Array, v: Array) -> None:
+    """h ← h + α(G − (μ/2)w), and v ← −h/c, the point that the prox starts from."""
+    scale = -1.0 / step.c
+    for q in range(h.size):
+        h[q] += step.alpha * (G[q] - step.half_mu * w[q])
+        v[q] = scale * h[q]
+
+
+@kernel
+def two_passes(
+    domain: Any, penalty: Any, step: DualStep, h: Array, G: Array, center: Array, v: Array, w: Array
+) -> None:
+    """The dual step of any penalty: h and v = −h/c in one pass over memory, the prox of v in others."""
+    ascend(step, h, G, w, v)
+    for q in range(domain.n_penalised, v.size):
+        w[q] = v[q]
+    domain_prox(domain, penalty, v, step.A / step.c, center, step.radius, w)
+
+
+domain_dual_step = method("dual_step", default=two_passes)
 
 
 class Free(NamedTuple):
@@ -24,6 +62,30 @@ class Free(NamedTuple):
     def prox(self, penalty: Any, v: Array, step: float, center: Array, radius: float, out: Array) -> None:
         """out ← argmin ½‖w − v‖² + step·h(w); v is used as scratch."""
         penalty_prox(penalty, v[: self.n_penalised], step, out[: self.n_penalised])
+
+
+class Entrywise(NamedTuple):
+    """``Free`` for a penalty whose record has the kernel ``entry``, the prox of one number."""
+
+    n_penalised: int
+
+    @kernel
+    def prox(self, penalty: Any, v: Array, step: float, center: Array, radius: float, out: Array) -> None:
+        """out ← argmin ½‖w − v‖² + step·h(w)."""
+        penalty_prox(penalty, v[: self.n_penalised], step, out[: self.n_penalised])
+
+    @kernel
+    def dual_step(
+        self, penalty: Any, step: DualStep, h: Array, G: Array, center: Array, v: Array, w: Array
+    ) -> None:
+        """The dual step in one pass over memory, which is what bounds its speed."""
+        scale = -1.0 / step.c
+        for q in range(self.n_penalised):
+            h[q] += step.alpha * (G[q] - step.half_mu * w[q])
+            w[q] = entry(penalty, scale * h[q], step.A / step.c)
+        for q in range(self.n_penalised, h.size):
+            h[q] += step.alpha * (G[q] - step.half_mu * w[q])
+            w[q] = scale * h[q]
 
 
 class Constrained(NamedTuple):
@@ -51,6 +113,11 @@ class Regulariser(NamedTuple):
         for j in range(self.domain.n_penalised, v.size):
             out[j] = v[j]
         domain_prox(self.domain, self.penalty, v, step, center, radius, out)
+
+    @kernel
+    def dual_step(self, step: DualStep, h: Array, G: Array, center: Array, v: Array, w: Array) -> None:
+        """See ``DualStep``; v is scratch."""
+        domain_dual_step(self.domain, self.penalty, step, h, G, center, v, w)
 
     @kernel
     def subgradient(self, w: Array, out: Array) -> None:

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from unpooled import blocks
 from unpooled.arrays import Array
-from unpooled.blocks import add, add_5_1, add_5_2, clear, dot, dots_5_1, dots_5_2
-from unpooled.kernel import kernel, method
+from unpooled.kernel import kernel, method, vectorised
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
 
 margins = method("margins")
 adjoint = method("adjoint")
+dense_margins = vectorised(blocks.margins)
+dense_adjoint = vectorised(blocks.adjoint)
 
 
 class DenseRows(NamedTuple):
@@ -30,41 +32,15 @@ class DenseRows(NamedTuple):
 
     @kernel
     def margins(self, batch: Array, w: Array, Z: Array) -> None:
-        """Z[i, c] ← x_i·w_c + b_c for the rows i of the batch.
-
-        In blocks of five rows and two outputs: ten sums run side by side in registers, and seven loads
-        feed ten multiplications. What is left over goes in thinner blocks.
-        """
-        X, p, n_outputs = self.X, self.X.shape[1], Z.shape[1]
-        fives, pairs = batch.size - batch.size % 5, n_outputs - n_outputs % 2
-        for c in range(0, pairs, 2):
-            for i in range(0, fives, 5):
-                dots_5_2(X, batch, i, w[c * p : (c + 1) * p], w[(c + 1) * p : (c + 2) * p], Z, c)
-        for c in range(pairs, n_outputs):
-            for i in range(0, fives, 5):
-                dots_5_1(X, batch, i, w[c * p : (c + 1) * p], Z, c)
-        for i in range(fives, batch.size):
-            for c in range(n_outputs):
-                Z[i, c] = dot(X[batch[i]], w[c * p : (c + 1) * p])
-        add_intercepts(w, n_outputs * p, Z)
+        """Z[i, c] ← x_i·w_c + b_c for the rows i of the batch."""
+        dense_margins(self.X, batch, w, Z)
+        add_intercepts(w, Z.shape[1] * self.X.shape[1], Z)
 
     @kernel
     def adjoint(self, batch: Array, Z: Array, G: Array) -> None:
-        """G_c ← Σ_i Z[i, c] x_i, and the intercepts' part Σ_i Z[i, c]; in the blocks of ``margins``."""
-        X, p, n_outputs = self.X, self.X.shape[1], Z.shape[1]
-        fives, pairs = batch.size - batch.size % 5, n_outputs - n_outputs % 2
-        for c in range(0, pairs, 2):
-            clear(G[c * p : (c + 2) * p])
-            for i in range(0, fives, 5):
-                add_5_2(X, batch, i, Z, c, G[c * p : (c + 1) * p], G[(c + 1) * p : (c + 2) * p])
-        for c in range(pairs, n_outputs):
-            clear(G[c * p : (c + 1) * p])
-            for i in range(0, fives, 5):
-                add_5_1(X, batch, i, Z, c, G[c * p : (c + 1) * p])
-        for i in range(fives, batch.size):
-            for c in range(n_outputs):
-                add(X[batch[i]], Z[i, c], G[c * p : (c + 1) * p])
-        sum_residuals(Z, n_outputs * p, G)
+        """G_c ← Σ_i Z[i, c] x_i, and the intercepts' part Σ_i Z[i, c]."""
+        dense_adjoint(self.X, batch, Z, G)
+        sum_residuals(Z, Z.shape[1] * self.X.shape[1], G)
 
 
 class SparseRows(NamedTuple):

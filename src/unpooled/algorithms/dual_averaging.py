@@ -14,7 +14,7 @@ from unpooled.arrays import Array, Float
 from unpooled.kernel import kernel
 from unpooled.oracle import stochastic_gradient, workspace
 from unpooled.problem import BoundProblem
-from unpooled.regulariser import prox
+from unpooled.regulariser import DualStep, ascend, dual_step
 
 
 class DualAveraging(NamedTuple):
@@ -46,9 +46,11 @@ class DualAveraging(NamedTuple):
         work = workspace(oracle, client, w)
         for j in range(self.alpha.size):
             stochastic_gradient(oracle, client, j, w, work, G)
-            ascend(h, self.alpha[j], G, 0.5 * self.mu, w, self.c[j], v)
+            step = DualStep(self.alpha[j], 0.5 * self.mu, self.c[j], self.A[j], self.radius)
             if j + 1 < self.alpha.size:
-                prox(regulariser, v, self.A[j] / self.c[j], center, self.radius, w)
+                dual_step(regulariser, step, h, G, center, v, w)
+            else:
+                ascend(step, h, G, w, v)
         subtract(up[0], h, down[0])
 
 
@@ -94,12 +96,3 @@ def dual_prox(
 ) -> Array:
     """argmin ⟨w, h⟩ + (c/2)‖w‖² + A·h(w) over R(w − center) ≤ radius, at the server."""
     return problem.prox(h / -c, A / c, center, radius)
-
-
-@kernel
-def ascend(h: Array, alpha: float, G: Array, half_mu: float, w: Array, c: float, v: Array) -> None:
-    """h ← h + α(G − (μ/2)w), and v ← −h/c, the point that the prox starts from."""
-    scale = -1.0 / c
-    for q in range(h.size):
-        h[q] += alpha * (G[q] - half_mu * w[q])
-        v[q] = scale * h[q]

@@ -65,17 +65,28 @@ residual = method("residual")
 
 
 @kernel
+def each_residual(loss: Any, Z: Array, y: Array, weight: Array) -> None:
+    """Z[i] ← weight_i dℓ/dz(Z[i], y_i), row by row."""
+    for i in range(y.size):
+        residual(loss, Z[i], y[i])
+        for c in range(Z.shape[1]):
+            Z[i, c] *= weight[i]
+
+
+residuals = method("residuals", default=each_residual)
+"""Z[i] ← weight_i dℓ/dz(Z[i], y_i): a record's own ``residuals`` where it does better than row by row."""
+
+
+@kernel
 def linear_gradient(loss: Any, rows: Any, batch: Array, w: Array, Z: Array, G: Array) -> None:
     """G ← (1/b) Σ_{i in batch} s_i ∇_w ℓ(x_i·w, y_i); Z is scratch of shape (b, C)."""
     b = batch.size
-    margins(rows, batch, w, Z)
+    y, weight = np.empty(b, Z.dtype), np.empty(b, Z.dtype)
     for i in range(b):
-        residual(loss, Z[i], rows.y[batch[i]])
-        scale = 1.0 / b
-        if rows.weight.size > 0:
-            scale *= rows.weight[batch[i]]
-        for c in range(Z.shape[1]):
-            Z[i, c] *= scale
+        y[i] = rows.y[batch[i]]
+        weight[i] = (rows.weight[batch[i]] if rows.weight.size > 0 else 1.0) / b
+    margins(rows, batch, w, Z)
+    residuals(loss, Z, y, weight)
     adjoint(rows, batch, Z, G)
 
 
@@ -86,15 +97,6 @@ def weighted_total(loss: Any, Z: Array, y: Array, weight: Array) -> float:
     for i in range(y.size):
         total += weight[i] * value(loss, Z[i], y[i])
     return total
-
-
-@kernel
-def residuals(loss: Any, Z: Array, y: Array, weight: Array) -> None:
-    """Z[i] ← weight_i dℓ/dz(Z[i], y_i)."""
-    for i in range(y.size):
-        residual(loss, Z[i], y[i])
-        for c in range(Z.shape[1]):
-            Z[i, c] *= weight[i]
 
 
 gradient = method("gradient", default=linear_gradient)

@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unpooled import blocks
 from unpooled.arrays import Array
-from unpooled.kernel import kernel
+from unpooled.kernel import kernel, vectorised
 from unpooled.losses.base import LinearLoss
+
+exponentials = vectorised(blocks.exponentials)
 
 
 class SoftmaxRecord(NamedTuple):
@@ -31,16 +34,42 @@ class SoftmaxRecord(NamedTuple):
     @kernel
     def residual(self, z: Array, y: float) -> None:
         """z ← dℓ/dz = softmax(z) − e_y."""
-        top = z[0]
-        for c in range(1, z.size):
-            top = max(top, z[c])
-        total = z.dtype.type(0)
+        subtract_largest(z)
         for c in range(z.size):
-            z[c] = np.exp(z[c] - top)
-            total += z[c]
-        for c in range(z.size):
-            z[c] *= self.scale / total
+            z[c] = np.exp(z[c])
+        normalise(z, self.scale)
         z[int(y)] -= self.scale
+
+    @kernel
+    def residuals(self, Z: Array, y: Array, weight: Array) -> None:
+        """The same for many rows, times their weights; the exponentials of all rows in one go."""
+        for i in range(y.size):
+            subtract_largest(Z[i])
+        exponentials(Z)
+        for i in range(y.size):
+            normalise(Z[i], self.scale * weight[i])
+            Z[i, int(y[i])] -= self.scale * weight[i]
+
+
+@kernel
+def subtract_largest(z: Array) -> None:
+    """z ← z − max z, so that no exponential overflows."""
+    top = z[0]
+    for c in range(1, z.size):
+        top = max(top, z[c])
+    for c in range(z.size):
+        z[c] -= top
+
+
+@kernel
+def normalise(z: Array, total: float) -> None:
+    """z ← z scaled to this total."""
+    before = z.dtype.type(0)
+    for c in range(z.size):
+        before += z[c]
+    scale = total / before
+    for c in range(z.size):
+        z[c] *= scale
 
 
 @dataclass(frozen=True)

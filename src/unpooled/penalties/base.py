@@ -26,6 +26,9 @@ which write ``out`` (float32 or float64, never the memory of ``v``) and return n
 where a value is not finite, or where no point satisfies the constraints, they fill ``out`` with NaN. With a
 record, the methods of the Python face by these names come for free and cannot disagree with it.
 
+A penalty that treats every coordinate alike and apart may have a kernel ``entry(self, v, step)``, the prox of
+one number; dual averaging then takes its step in one pass over memory.
+
 When R splits into blocks, ``constrained_prox`` comes for free as well: write the kernel ``at_multiplier``
 and hand the record to ``multipliers.solve``; ``l1.py`` shows all of it in one page.
 """
@@ -47,6 +50,7 @@ from unpooled.penalties.inputs import finite_array, finite_number, flat, number,
 Order = Literal["C", "F"]
 
 prox = method("prox")
+entry = method("entry")
 constrained_prox = method("constrained_prox")
 subgradient = method("subgradient")
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
-from unpooled.penalties.base import Order, Penalty
+from unpooled.penalties.base import Order, Penalty, entry
 from unpooled.penalties.inputs import finite_array, finite_number, number
 from unpooled.penalties.multipliers import solve
 
@@ -23,12 +23,16 @@ class ElasticNetRecord(NamedTuple):
     l1_ratio: float
 
     @kernel
-    def prox(self, v: Array, step: float, out: Array) -> None:
+    def entry(self, v: float, step: float) -> float:
         """Soft thresholding by step·λρ, then division by 1 + step·λ(1 − ρ)."""
         t = step * self.lam * self.l1_ratio
-        curvature = 1.0 + step * self.lam * (1.0 - self.l1_ratio)
+        return (v - max(-t, min(t, v))) / (1.0 + step * self.lam * (1.0 - self.l1_ratio))
+
+    @kernel
+    def prox(self, v: Array, step: float, out: Array) -> None:
+        """The same for every entry."""
         for j in range(v.size):
-            out[j] = (v[j] - max(-t, min(t, v[j]))) / curvature
+            out[j] = entry(self, v[j], step)
 
     @kernel
     def at_multiplier(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
-from unpooled.penalties.base import Order, Penalty
+from unpooled.penalties.base import Order, Penalty, entry
 from unpooled.penalties.inputs import finite_array, finite_number
 from unpooled.penalties.multipliers import solve
 
@@ -21,11 +21,16 @@ class L1Record(NamedTuple):
     lam: float
 
     @kernel
-    def prox(self, v: Array, step: float, out: Array) -> None:
-        """Soft thresholding: v_j minus its projection on [−t, t], t = step·λ. A NaN stays a NaN."""
+    def entry(self, v: float, step: float) -> float:
+        """Soft thresholding: v minus its projection on [−t, t], t = step·λ. A NaN stays a NaN."""
         t = step * self.lam
+        return v - max(-t, min(t, v))
+
+    @kernel
+    def prox(self, v: Array, step: float, out: Array) -> None:
+        """Soft thresholding of every entry."""
         for j in range(v.size):
-            out[j] = v[j] - max(-t, min(t, v[j]))
+            out[j] = entry(self, v[j], step)
 
     @kernel
     def at_multiplier(

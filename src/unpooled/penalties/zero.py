@@ -21,6 +21,11 @@ class ZeroRecord(NamedTuple):
     lam: float
 
     @kernel
+    def entry(self, v: float, step: float) -> float:
+        """w = v."""
+        return v
+
+    @kernel
     def prox(self, v: Array, step: float, out: Array) -> None:
         """No penalty: w = v."""
         for j in range(v.size):

@@ -1,0 +1,141 @@
+"""Vectors of the host as LLVM instructions, for the micro-kernels that plain loops do not reach the speed of.
+
+Everything is written once for float32 and float64 and for any width (AVX2, AVX-512, NEON). Only compiled
+code comes here, so that numba may be imported.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.registry import cpu_target
+
+INT32, INT64 = ir.IntType(32), ir.IntType(64)
+
+
+@functools.cache
+def host() -> tuple[int, int]:
+    """(bytes of a vector, number of vector registers) that numba compiles for; (0, 0) where unknown.
+
+    From the features that numba's cache on disk is keyed by, so that no other host reads this one's code.
+    ``UNPOOLED_SIMD=off`` switches vectors off; it has a cache of its own.
+    """
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    has = set(features.split(","))
+    if os.environ.get("UNPOOLED_SIMD") == "off":
+        return 0, 0
+    if triple.startswith(("aarch64", "arm64")):
+        return 16, 32
+    if "+avx512f" in has:
+        return 64, 32
+    if {"+avx2", "+fma"} <= has:
+        return 32, 16
+    return 0, 0
+
+
+def block() -> tuple[int, int]:
+    """(long, short) side of a register block: with their operands, long·short sums fill the registers."""
+    return (5, 5) if host()[1] == 32 else (5, 2)
+
+
+def fits(*kinds: Any) -> bool:
+    """Whether there are vectors for arguments of these types: contiguous arrays, floats of one kind."""
+    arrays = [kind for kind in kinds if isinstance(kind, types.Array)]
+    floats = {array.dtype for array in arrays} - {types.int64}
+    return (
+        host()[0] > 0
+        and floats in ({types.float32}, {types.float64})
+        and all(array.layout == "C" for array in arrays)
+    )
+
+
+class Vectors:
+    """Writes the instructions on vectors of one type at the place where ``builder`` stands."""
+
+    def __init__(self, context: Any, builder: Any, dtype: Any):
+        self.context, self.builder = context, builder
+        self.bytes = dtype.bitwidth // 8
+        self.lanes = host()[0] // self.bytes
+        self.scalar = ir.FloatType() if self.bytes == 4 else ir.DoubleType()
+        self.type = ir.VectorType(self.scalar, self.lanes)
+        self.integers = ir.VectorType(ir.IntType(dtype.bitwidth), self.lanes)
+        self.flags = ir.VectorType(ir.IntType(1), self.lanes)
+        self.suffix = f"v{self.lanes}f{dtype.bitwidth}"
+
+    def array(self, kind: Any, value: Any) -> tuple[Any, list[Any]]:
+        """The pointer to an array's first entry, and its shape."""
+        array = self.context.make_array(kind)(self.context, self.builder, value)
+        return array.data, cgutils.unpack_tuple(self.builder, array.shape)
+
+    def constant(self, number: float) -> Any:
+        """All lanes this number."""
+        return ir.Constant(self.type, [number] * self.lanes)
+
+    def integer(self, number: int) -> Any:
+        """All lanes this whole number, as wide as the floats."""
+        return ir.Constant(self.integers, [number] * self.lanes)
+
+    def spread(self, x: Any, vector: Any = None) -> Any:
+        """All lanes x."""
+        undefined = ir.Constant(vector or self.type, ir.Undefined)
+        first = self.builder.insert_element(undefined, x, ir.Constant(INT32, 0))
+        return self.builder.shuffle_vector(
+            first, undefined, ir.Constant(ir.VectorType(INT32, self.lanes), [0] * self.lanes)
+        )
+
+    def first(self, count: Any) -> Any:
+        """Flags that are set in the first ``count`` lanes."""
+        numbers = ir.VectorType(INT64, self.lanes)
+        return self.builder.icmp_signed(
+            "<", ir.Constant(numbers, list(range(self.lanes))), self.spread(count, numbers)
+        )
+
+    def load(self, pointer: Any, offset: Any, mask: Any = None) -> Any:
+        """The vector at pointer + offset; zero in the lanes that the mask leaves out."""
+        address = self._address(pointer, offset)
+        if mask is None:
+            loaded = self.builder.load(address)
+            loaded.align = self.bytes
+            return loaded
+        kinds = (address.type, INT32, self.flags, self.type)
+        arguments = [address, ir.Constant(INT32, self.bytes), mask, self.constant(0.0)]
+        return self._call(f"llvm.masked.load.{self.suffix}.p0", self.type, kinds, arguments)
+
+    def store(self, x: Any, pointer: Any, offset: Any, mask: Any = None) -> None:
+        """Write x to pointer + offset, in the lanes of the mask."""
+        address = self._address(pointer, offset)
+        if mask is None:
+            self.builder.store(x, address).align = self.bytes
+            return
+        kinds = (self.type, address.type, INT32, self.flags)
+        arguments = [x, address, ir.Constant(INT32, self.bytes), mask]
+        self._call(f"llvm.masked.store.{self.suffix}.p0", ir.VoidType(), kinds, arguments)
+
+    def fma(self, x: Any, y: Any, z: Any) -> Any:
+        """x·y + z, rounded once."""
+        return self._call(f"llvm.fma.{self.suffix}", self.type, (self.type,) * 3, [x, y, z])
+
+    def total(self, x: Any) -> Any:
+        """The sum of the lanes."""
+        zero = ir.Constant(self.scalar, -0.0)
+        name, kinds = f"llvm.vector.reduce.fadd.{self.suffix}", (self.scalar, self.type)
+        return self._call(name, self.scalar, kinds, [zero, x], fastmath=("reassoc",))
+
+    def _address(self, pointer: Any, offset: Any) -> Any:
+        place = self.builder.gep(pointer, [offset], inbounds=True)
+        return self.builder.bitcast(place, self.type.as_pointer())
+
+    def _call(self, name: str, result: Any, kinds: tuple[Any, ...], arguments: Any, **options: Any) -> Any:
+        kind = ir.FunctionType(result, kinds)
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        return self.builder.call(function, arguments, **options)
+
+
+def index(number: int) -> Any:
+    """A constant index."""
+    return ir.Constant(INT64, number)
