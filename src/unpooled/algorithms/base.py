@@ -57,8 +57,8 @@ class Algorithm(ABC):
     coordinatewise: ClassVar[bool] = False
     """Whether the local loop takes ``local_steps`` gradients and treats coordinates apart but for them and
     the penalty, ``unpack`` has a vector "w", and a coordinate at w = 0 whose gradient stays 0 is not moved.
-    On sparse rows and with a separable penalty the loop is then run on the features that a client's
-    minibatches have, and on no others."""
+    On sparse rows and with a penalty that has an ``entry`` the loop is then run on the features that a
+    client's minibatches have, and on no others."""
     local_steps: int
 
     def resolve(self, curvature: Curvature, rounds: int | None) -> tuple[Self, list[str]]:

@@ -15,7 +15,7 @@ from unpooled.ledger import Traffic
 from unpooled.oracle import Draws, Oracle, PlainOracle
 from unpooled.plain import PlainLoss, PlainRows
 from unpooled.problem import BoundProblem
-from unpooled.regulariser import Free
+from unpooled.regulariser import Entrywise
 from unpooled.rows import SparseRows, rows_of
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class LocalClients:
         algorithm, is_sparse = self.algorithm, isinstance(self.rows, SparseRows)
         if not is_sparse or not problem.is_compiled or algorithm.memory or not algorithm.coordinatewise:
             return False
-        return problem.problem.penalty.separable and isinstance(problem.regulariser.domain, Free)
+        return isinstance(problem.regulariser.domain, Entrywise)
 
     def _touched(
         self,

@@ -26,7 +26,7 @@ from unpooled.kernel import compiled, kernel
 from unpooled.layout import Layout
 from unpooled.ledger import Traffic
 from unpooled.localise import RoundOracle, draw_batches, localise, no_rows
-from unpooled.regulariser import Free, Regulariser
+from unpooled.regulariser import Entrywise, Regulariser
 
 IDLE = 4096  # coordinates that no client touches go through the loop so many at a time
 
@@ -80,7 +80,7 @@ def run_one(
         gather(down[row], feature, n, p, n_outputs, point[row])
     up = uploads.values[:, at : at + point.shape[1]]
     oracle = RoundOracle(loss, local, batches, n_outputs)
-    regulariser = Regulariser(penalty, Free(n_outputs * n))
+    regulariser = Regulariser(penalty, Entrywise(n_outputs * n))
     local_loop(plan, oracle, regulariser, client, point, np.empty((0, 0), down.dtype), up)
     uploads.used[s] = n
     uploads.sound[s] = all_sound(up)

@@ -27,7 +27,8 @@ where a value is not finite, or where no point satisfies the constraints, they f
 record, the methods of the Python face by these names come for free and cannot disagree with it.
 
 A penalty that treats every coordinate alike and apart may have a kernel ``entry(self, v, step)``, the prox of
-one number; dual averaging then takes its step in one pass over memory.
+one number, which leaves 0 at 0: dual averaging then takes its step in one pass over memory, and on sparse rows
+a client works on the features that it meets.
 
 When R splits into blocks, ``constrained_prox`` comes for free as well: write the kernel ``at_multiplier``
 and hand the record to ``multipliers.solve``; ``l1.py`` shows all of it in one page.
@@ -38,7 +39,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,9 +60,6 @@ class Penalty(ABC):
     """h(w) = λR(w), with λ = ``lam`` ≥ 0."""
 
     lam: float
-    separable: ClassVar[bool] = False
-    """Whether the record's kernels treat every coordinate alike and apart, leave 0 at 0, and so may be given
-    any part of the vector."""
 
     @abstractmethod
     def norm(self, w: ArrayLike) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,7 +86,6 @@ class ElasticNet(Penalty):
     R is not a norm: R(2w) ≠ 2R(w). The constraint R(w − center) ≤ radius takes it as it stands.
     """
 
-    separable: ClassVar[bool] = True
     lam: float
     l1_ratio: float
 

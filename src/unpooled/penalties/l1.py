@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -71,7 +71,6 @@ class L1Record(NamedTuple):
 class L1(Penalty):
     """h(w) = λ Σ_j |w_j|: sparse coefficients."""
 
-    separable: ClassVar[bool] = True
     lam: float
 
     def __post_init__(self) -> None:

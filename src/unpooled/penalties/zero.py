@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,7 +55,6 @@ class ZeroRecord(NamedTuple):
 class Zero(Penalty):
     """h(w) = 0: the loss alone decides."""
 
-    separable: ClassVar[bool] = True
     lam: float = field(default=0.0, init=False, repr=False)
 
     def norm(self, w: ArrayLike) -> float:
