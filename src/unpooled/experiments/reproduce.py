@@ -95,7 +95,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console) -> Outco
         raise NoDataError(str(error)) from None
     out.print(f"[bold]{experiment.title}[/]\n{experiment.about}\nData: {what}")
     size = f"{options['rounds']} rounds, {options['cohort']} clients a round"
-    out.print(f"{len(chosen)} methods, {size}, {seeds} seed{'s' if seeds > 1 else ''}")
+    out.print(f"{_count(len(chosen), 'method')}, {size}, {_count(seeds, 'seed')}")
     todo = method_jobs(experiment, chosen, seeds, folder, request.data, options, request.resume)
     done = _carry_out(todo, request, out)
     runs: dict[str, list[Run]] = {method: [] for method in chosen}
@@ -190,3 +190,8 @@ def _figures(out: Console) -> Iterator[None]:
         yield
     except ImportError:
         out.print("No figure: matplotlib is missing, pip install 'unpooled\\[plot]' brings it")
+
+
+def _count(n: int, word: str) -> str:
+    """``1 seed``, ``3 seeds``."""
+    return f"{n} {word}{'' if n == 1 else 's'}"

@@ -27,8 +27,8 @@ where a value is not finite, or where no point satisfies the constraints, they f
 record, the methods of the Python face by these names come for free and cannot disagree with it.
 
 A penalty that treats every coordinate alike and apart may have a kernel ``entry(self, v, step)``, the prox of
-one number, which leaves 0 at 0: dual averaging then takes its step in one pass over memory, and on sparse rows
-a client works on the features that it meets.
+one number, which leaves 0 at 0: dual averaging then takes its step in one pass over memory, and on sparse
+rows a client works on the features that it meets.
 
 When R splits into blocks, ``constrained_prox`` comes for free as well: write the kernel ``at_multiplier``
 and hand the record to ``multipliers.solve``; ``l1.py`` shows all of it in one page.
