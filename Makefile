@@ -26,7 +26,7 @@ tests: .venv/installed
 	$(BIN)/python -m pytest
 
 bench: .venv-bench/installed
-	.venv-bench/bin/python -m pytest -q tests/benchmarks
+	.venv-bench/bin/python -m pytest -q -W default::DeprecationWarning tests/benchmarks  # of the peers' pins
 	.venv-bench/bin/python -m benchmarks $(BENCH)
 
 .venv/installed: EXTRA = dev

@@ -19,59 +19,58 @@ import jax  # noqa: E402  (XLA reads its flags when JAX is imported)
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from jax import lax  # noqa: E402
-from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from benchmarks.work import Round, Work  # noqa: E402
+from benchmarks.work import Round, Step, Work  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)  # float32 arrays stay float32
-EVERYWHERE, SHARED = PartitionSpec(), PartitionSpec("clients")
 
 
 class Solver:
-    """A compiled round; ``threads`` is the number of host devices, each with its share of the cohort."""
+    """A compiled round; ``threads`` is the number of host devices, each with its share of the cohort.
+
+    Shares are added up on the first device. A collective sum inside the compiled round would be shorter to
+    write, but XLA's deadlocks on a CPU when several rounds are under way.
+    """
 
     def __init__(self, work: Work, threads: int):
-        self.work = work
-        while work.shape.cohort % threads:
-            threads -= 1
-        self.mesh = Mesh(np.array(jax.devices()[:threads]), ("clients",))
+        self.work, self.devices = work, jax.devices()[:threads]
         y = work.data.y.astype(np.int32) if work.is_softmax else work.data.y
-        self.X, self.y = self._put(work.X), self._put(y)
-        self.h, self.first = self._put(np.ascontiguousarray(work.dual_start.T)), self._numbers(work.first)
-        self.rounds = [self._placed(now) for now in work.rounds]
-        self.round = jax.jit(self._round)
-        self.prox = jax.jit(self._prox)
-
-    def _put(self, array: Any, where: PartitionSpec = EVERYWHERE) -> Any:
-        return jax.device_put(array, NamedSharding(self.mesh, where))
+        self.data = [jax.device_put((work.X, y), device) for device in self.devices]
+        self.h, self.first = jnp.asarray(work.dual_start.T), self._numbers(work.first)
+        self.rounds = [[self._share(now, d) for d in range(threads)] for now in work.rounds]
+        self.share, self.prox = jax.jit(self._run_share), jax.jit(self._prox)
 
     def run(self, rounds: int) -> NDArray[np.float64]:
         """The server's iterate (p, C) after so many rounds from the start."""
         h, last = self.h, self.first
-        for rows, weights, steps in self.rounds[:rounds]:
-            h, last = self.round(self.X, self.y, h, last, rows, weights, steps)
+        for r, shares in enumerate(self.rounds[:rounds]):
+            parts = [
+                self.share(*data, jax.device_put(h, device), jax.device_put(last, device), *share)
+                for device, data, share in zip(self.devices, self.data, shares, strict=True)
+            ]
+            h = sum(jax.device_put(part, self.devices[0]) for part in parts)
+            last = self._numbers(self.work.rounds[r].steps[-1])
         return np.asarray(self.prox(h, last), dtype=np.float64).T
 
-    def _numbers(self, *steps: Any) -> Any:
+    def _numbers(self, *steps: Step) -> Any:
         """α, A/c·λ and −1/c of steps, in the data's precision; numbers for a single one."""
         table = [[step.alpha, step.A / step.c * self.work.lam, -1 / step.c] for step in steps]
         columns = np.array(table, dtype=self.work.data.dtype).T
-        return tuple(self._put(column[0] if len(steps) == 1 else column) for column in columns)
+        return tuple(column[0] if len(steps) == 1 else column for column in columns)
 
-    def _placed(self, now: Round) -> Any:
-        weights = self._put(now.weights.astype(self.work.data.dtype), SHARED)
-        return self._put(now.rows.astype(np.int32), SHARED), weights, self._numbers(*now.steps)
+    def _share(self, now: Round, d: int) -> Any:
+        """A device's part of the cohort: rows, weights, and the steps' numbers."""
+        mine = slice(d, None, len(self.devices))
+        weights = now.weights[mine].astype(self.work.data.dtype)
+        return jax.device_put(
+            (now.rows[mine].astype(np.int32), weights, self._numbers(*now.steps)), self.devices[d]
+        )
 
-    def _round(self, X: Any, y: Any, h: Any, last: Any, rows: Any, weights: Any, steps: Any) -> Any:
-        def share(X: Any, y: Any, h: Any, w: Any, rows: Any, weights: Any, steps: Any) -> Any:
-            H = jax.vmap(lambda batches: self._client(X, y, h, w, batches, steps))(rows)
-            return lax.psum(jnp.tensordot(weights, H, axes=1), "clients")
-
-        where = (EVERYWHERE, EVERYWHERE, EVERYWHERE, EVERYWHERE, SHARED, SHARED, EVERYWHERE)
-        shared = jax.shard_map(share, mesh=self.mesh, in_specs=where, out_specs=EVERYWHERE, check_vma=False)
-        h = shared(X, y, h, self._prox(h, last), rows, weights, steps)
-        return h, tuple(column[-1] for column in steps)
+    def _run_share(self, X: Any, y: Any, h: Any, last: Any, rows: Any, weights: Any, steps: Any) -> Any:
+        w = self._prox(h, last)
+        H = jax.vmap(lambda batches: self._client(X, y, h, w, batches, steps))(rows)
+        return jnp.tensordot(weights, H, axes=1)
 
     def _client(self, X: Any, y: Any, h: Any, w: Any, batches: Any, steps: Any) -> Any:
         """E − 1 steps with a prox, and the last one without, as in every contender."""
