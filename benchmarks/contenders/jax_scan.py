@@ -43,15 +43,17 @@ class Solver:
 
     def run(self, rounds: int) -> NDArray[np.float64]:
         """The server's iterate (p, C) after so many rounds from the start."""
-        h, last = self.h, self.first
-        for r, shares in enumerate(self.rounds[:rounds]):
-            parts = [
-                self.share(*data, jax.device_put(h, device), jax.device_put(last, device), *share)
-                for device, data, share in zip(self.devices, self.data, shares, strict=True)
-            ]
-            h = sum(jax.device_put(part, self.devices[0]) for part in parts)
-            last = self._numbers(self.work.rounds[r].steps[-1])
-        return np.asarray(self.prox(h, last), dtype=np.float64).T
+        h, last = self.h, [jax.device_put(self.first, device) for device in self.devices]
+        for shares in self.rounds[:rounds]:
+            parts = [self.share(*self.data[0], h, last[0], *shares[0])]
+            for d in range(1, len(self.devices)):
+                copy = jax.device_put(h, self.devices[d])
+                parts.append(self.share(*self.data[d], copy, last[d], *shares[d]))
+            h = parts[0][0]
+            for part, _ in parts[1:]:
+                h = h + jax.device_put(part, self.devices[0])
+            last = [numbers for _, numbers in parts]
+        return np.asarray(self.prox(h, last[0]), dtype=np.float64).T
 
     def _numbers(self, *steps: Step) -> Any:
         """α, A/c·λ and −1/c of steps, in the data's precision; numbers for a single one."""
@@ -70,7 +72,7 @@ class Solver:
     def _run_share(self, X: Any, y: Any, h: Any, last: Any, rows: Any, weights: Any, steps: Any) -> Any:
         w = self._prox(h, last)
         H = jax.vmap(lambda batches: self._client(X, y, h, w, batches, steps))(rows)
-        return jnp.tensordot(weights, H, axes=1)
+        return jnp.tensordot(weights, H, axes=1), tuple(column[-1] for column in steps)
 
     def _client(self, X: Any, y: Any, h: Any, w: Any, batches: Any, steps: Any) -> Any:
         """E − 1 steps with a prox, and the last one without, as in every contender."""
