@@ -34,11 +34,12 @@ class Solver:
     """
 
     def __init__(self, work: Work, threads: int):
-        self.work, self.devices = work, jax.devices()[:threads]
+        # The singular values of two devices wait for each other's threads, and may do so for ever.
+        self.work, self.devices = work, jax.devices()[: threads if work.matrix is None else 1]
         y = work.data.y.astype(np.int32) if work.is_softmax else work.data.y
         self.data = [jax.device_put((work.X, y), device) for device in self.devices]
         self.h, self.first = jnp.asarray(work.dual_start.T), self._numbers(work.first)
-        self.rounds = [[self._share(now, d) for d in range(threads)] for now in work.rounds]
+        self.rounds = [[self._share(now, d) for d in range(len(self.devices))] for now in work.rounds]
         self.share, self.prox = jax.jit(self._run_share), jax.jit(self._prox)
 
     def run(self, rounds: int) -> NDArray[np.float64]:
