@@ -1,10 +1,16 @@
 # Two commands work from a clean clone, with Python 3.11 or later and nothing else installed:
 #   make demo   installs into .venv, runs two experiments of the paper, says where their reports are
 #   make test   installs into .venv and runs linters, type checker and the whole test suite
+# and one that measures, ten minutes long, with its peers (2 GB) in an environment of their own:
+#   make bench  installs into .venv-bench, prints a table of ratios and writes it to out/bench
+#               (BENCH="--quick", BENCH="--only speed", BENCH="--full --data …", see docs/performance.md)
 PYTHON ?= python3
 BIN := .venv/bin
+# On Linux, PyPI's PyTorch brings CUDA along (gigabytes); TORCH=--extra-index-url=… the one for CPUs only.
+TORCH ?=
+BENCH ?=
 
-.PHONY: demo test lint tests clean
+.PHONY: demo test lint tests bench clean
 
 demo: .venv/installed
 	$(BIN)/unpooled reproduce lasso --quick
@@ -20,12 +26,18 @@ lint: .venv/installed
 tests: .venv/installed
 	$(BIN)/python -m pytest
 
-.venv/installed: pyproject.toml
+bench: .venv-bench/installed
+	.venv-bench/bin/python -m pytest -q -W default::DeprecationWarning tests/benchmarks  # of the peers' pins
+	.venv-bench/bin/python -m benchmarks $(BENCH)
+
+.venv/installed: EXTRA = dev
+.venv-bench/installed: EXTRA = bench
+.venv/installed .venv-bench/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "unpooled needs Python 3.11 or later; set PYTHON=..., e.g. make demo PYTHON=python3.12"; exit 1; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --editable '.[$(EXTRA)]'
 	@touch $@
 
 clean:
-	rm -rf .venv out .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-bench out .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios against contenders doing the same work, limits, growth, latency, precision, threads."""

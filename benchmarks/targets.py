@@ -1,0 +1,23 @@
+"""What the rows have to reach. The first key is the section, the second the row's."""
+
+from __future__ import annotations
+
+from benchmarks.row import Target
+
+AT_MOST = {"at_least": False}
+
+# Times the speed of a contender, by shape and contender; for both precisions that work on float32 data.
+SPEED = {
+    ("lasso", "NumPy loop"): Target(5),
+    ("low rank", "NumPy loop"): Target(3),
+    ("EMNIST-10", "NumPy loop"): Target(6),
+    ("EMNIST-10", "JAX"): Target(3.5),
+    ("EMNIST-62", "NumPy loop"): Target(5),
+    ("EMNIST-62", "JAX"): Target(3),
+}
+SHARE_OF_PEAK = {"EMNIST-62": Target(0.45)}  # of sgemm, full float32, all threads
+EFFICIENCY = Target(0.85)  # of two threads
+IDENTICAL = Target(1)
+IMPORT = Target(0.5, **AT_MOST)  # seconds
+WARM_FIT = Target(1, **AT_MOST)
+COLD_FIT = Target(15, **AT_MOST)

@@ -1,0 +1,49 @@
+"""One thread against all: efficiency, and whether the results have the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks import targets
+from benchmarks.options import Options
+from benchmarks.precision import DEFAULT, PRECISIONS
+from benchmarks.row import Row
+from benchmarks.shapes import Shape
+from benchmarks.timing import alternate
+
+SECTION = "threads"
+
+
+def rows(options: Options) -> Iterator[Row]:
+    """For every shape; efficiency in the default precision, bits in all."""
+    for shape in options.shapes:
+        if options.cores > 1:
+            yield _efficiency(shape, options)
+        yield _identity(shape, options)
+
+
+def _efficiency(shape: Shape, options: Options) -> Row:
+    """Time on one thread over all threads' time together."""
+    work = DEFAULT.work(shape)
+    engines = {f"{n}": DEFAULT.engine(work, n) for n in options.thread_counts}
+    for engine in engines.values():
+        engine.run(shape.rounds)
+    turns = {n: (lambda engine=engine: engine.run(shape.rounds)) for n, engine in engines.items()}
+    times = alternate(turns, options.repeats)
+    speedup = times.ratio("1", f"{options.cores}")
+    low, high = times.spread("1", f"{options.cores}")
+    detail = f"{speedup:.2f} times as fast as on one thread; {low:.2f}–{high:.2f}"
+    title = f"{shape.name}, {DEFAULT.name}: efficiency of {options.cores} threads"
+    return Row(SECTION, title, speedup / options.cores, "%", targets.EFFICIENCY, detail)
+
+
+def _identity(shape: Shape, options: Options) -> Row:
+    same = True
+    for precision in PRECISIONS:
+        work = precision.work(shape)
+        results = [precision.engine(work, n).run(2 * shape.rounds) for n in (1, options.cores, None)]
+        same = same and all(np.array_equal(results[0], other) for other in results[1:])
+    detail = f"{2 * shape.rounds} rounds on 1 and {options.cores} threads, in three precisions"
+    return Row(SECTION, f"{shape.name}: the same bits", float(same), "yes/no", targets.IDENTICAL, detail)
