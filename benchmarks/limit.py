@@ -19,7 +19,10 @@ SIZE = 1536  # of the square matrices whose product is the peak
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """The share of the gemm peak that the shapes of dense products reach, on one and on all threads."""
+    """The share of the gemm peak that every shape reaches, on one and on all threads.
+
+    Low rank is there for completeness: its time goes into singular values, which do not count here.
+    """
     for shape in options.shapes:
         for precision in PRECISIONS:
             yield from _share(shape, precision, options)

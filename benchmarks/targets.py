@@ -1,4 +1,4 @@
-"""What the rows have to reach. The first key is the section, the second the row's."""
+"""What the rows have to reach."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from benchmarks.row import Target
 
 AT_MOST = {"at_least": False}
 
-# Times the speed of a contender, by shape and contender; for both precisions that work on float32 data.
+# Times as fast as a contender on float32 data, by shape and contender.
 SPEED = {
     ("lasso", "NumPy loop"): Target(5),
     ("low rank", "NumPy loop"): Target(3),
