@@ -21,7 +21,7 @@ class Options:
     @property
     def repeats(self) -> int:
         """How often contenders take turns."""
-        return 3 if self.quick else 9
+        return 3 if self.quick else 7
 
     @property
     def cores(self) -> int:
