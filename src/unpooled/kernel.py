@@ -31,6 +31,7 @@ from typing import Any
 # and infinity are left out on purpose: the divergence guard has to see them.
 FASTMATH = frozenset({"reassoc", "contract", "arcp", "nsz"})
 OPTIONS: dict[str, Any] = {"fastmath": set(FASTMATH), "error_model": "numpy", "nogil": True}
+CALLEE = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 KEPT_VERSIONS, KEPT_SETS = 6, 50  # of the package; of a user's own records
 
 
@@ -52,7 +53,7 @@ class Kernel:
     @functools.cached_property
     def callee(self) -> Any:
         """The compiled function that other kernels call; it is kept on disk as a part of them."""
-        return _numba().njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(self.py_func)
+        return _numba().njit(**CALLEE)(self.py_func)
 
     def __call__(self, *args: Any) -> Any:
         """Run the compiled function."""
@@ -135,11 +136,10 @@ def _learn(call: Callable[..., Any], choose: Callable[..., Kernel]) -> None:
 def _teach(call: Callable[..., Any], choose: Callable[..., Kernel]) -> None:
     from numba.extending import overload
 
-    def resolve(*args):  # type: ignore[no-untyped-def]  # numba compares the two signatures
-        implementation = choose(*args).callee
-        return lambda *args: implementation(*args)
-
-    overload(call, jit_options=OPTIONS)(resolve)  # type: ignore[arg-type]
+    # The kernel's source itself stands for ``call``: a function around it would be optimised once more.
+    overload(call, jit_options=CALLEE, strict=False)(  # type: ignore[arg-type]
+        lambda *args: choose(*args).py_func
+    )
 
 
 @functools.cache

@@ -18,29 +18,35 @@ from numba.core.registry import cpu_target
 INT32, INT64 = ir.IntType(32), ir.IntType(64)
 
 
+REGISTERS = {0: 0, 16: 32, 32: 16, 64: 32}  # by the bytes of a vector: none, NEON, AVX2, AVX-512
+
+
 @functools.cache
-def host() -> tuple[int, int]:
-    """(bytes of a vector, number of vector registers) that numba compiles for; (0, 0) where unknown.
+def width() -> int:
+    """The bytes of a vector that numba compiles for; 0 where the plain loops are to run.
 
     From the features that numba's cache on disk is keyed by, so that no other host reads this one's code.
-    ``UNPOOLED_SIMD=off`` switches vectors off; it has a cache of its own.
+    The environment variable UNPOOLED_SIMD overrides it: "off", or a number of bytes (LLVM splits what is too
+    wide for the host). It has a cache of its own.
     """
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    has = set(features.split(","))
-    if os.environ.get("UNPOOLED_SIMD") == "off":
-        return 0, 0
+    asked = os.environ.get("UNPOOLED_SIMD")
+    if asked:
+        chosen = {"off": 0, **{str(bytes): bytes for bytes in REGISTERS if bytes}}
+        if asked not in chosen:
+            raise ValueError(f"UNPOOLED_SIMD must be one of {', '.join(chosen)}, got {asked!r}")
+        return chosen[asked]
+    triple, _, listed = cpu_target.target_context.codegen().magic_tuple()
+    features = set(listed.split(","))
     if triple.startswith(("aarch64", "arm64")):
-        return 16, 32
-    if "+avx512f" in has:
-        return 64, 32
-    if {"+avx2", "+fma"} <= has:
-        return 32, 16
-    return 0, 0
+        return 16
+    if "+avx512f" in features:
+        return 64
+    return 32 if {"+avx2", "+fma"} <= features else 0
 
 
 def block() -> tuple[int, int]:
     """(long, short) side of a register block: with their operands, long·short sums fill the registers."""
-    return (5, 5) if host()[1] == 32 else (5, 2)
+    return (5, 5) if REGISTERS[width()] == 32 else (5, 2)
 
 
 def fits(*kinds: Any) -> bool:
@@ -48,7 +54,7 @@ def fits(*kinds: Any) -> bool:
     arrays = [kind for kind in kinds if isinstance(kind, types.Array)]
     floats = {array.dtype for array in arrays} - {types.int64}
     return (
-        host()[0] > 0
+        width() > 0
         and floats in ({types.float32}, {types.float64})
         and all(array.layout == "C" for array in arrays)
     )
@@ -60,7 +66,7 @@ class Vectors:
     def __init__(self, context: Any, builder: Any, dtype: Any):
         self.context, self.builder = context, builder
         self.bytes = dtype.bitwidth // 8
-        self.lanes = host()[0] // self.bytes
+        self.lanes = width() // self.bytes
         self.scalar = ir.FloatType() if self.bytes == 4 else ir.DoubleType()
         self.type = ir.VectorType(self.scalar, self.lanes)
         self.integers = ir.VectorType(ir.IntType(dtype.bitwidth), self.lanes)

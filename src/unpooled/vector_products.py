@@ -16,15 +16,15 @@ from numba.extending import intrinsic
 
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
-from unpooled.simd import INT64, Vectors, block, host, index
+from unpooled.simd import INT64, Vectors, block, index, width
 
 LONG, SHORT = block()
-WIDTH = host()[0]
+WIDTH = width()
 PANEL = 3200  # bytes of a row that ``margins`` works on at a time: LONG such pieces stay in the L1 cache
 
 
-def _dots(n_rows: int, n_outputs: int) -> Any:
-    """The micro-kernel of ``margins`` for so many rows and outputs at once."""
+def _dots(n_rows: int, n_outputs: int, n_vectors: int = 1) -> Any:
+    """The micro-kernel of ``margins`` for so many rows, outputs and vectors of features at once."""
 
     @intrinsic
     def dots(typing: Any, X: Any, batch: Any, i: Any, w: Any, c: Any, j: Any, stop: Any, Z: Any) -> Any:
@@ -40,27 +40,38 @@ def _dots(n_rows: int, n_outputs: int) -> Any:
             outputs = [builder.add(c, index(k)) for k in range(n_outputs)]
             ws = [builder.gep(coefficients, [builder.mul(output, p)]) for output in outputs]
             zero = vectors.constant(0.0)
-            sums = [[cgutils.alloca_once_value(builder, zero) for _ in ws] for _ in xs]
+            sums = [
+                [[cgutils.alloca_once_value(builder, zero) for _ in range(n_vectors)] for _ in ws] for _ in xs
+            ]
 
-            def add(q: Any, mask: Any = None) -> None:
+            def add(q: Any, v: int, mask: Any = None) -> None:
                 loaded = [vectors.load(output, q, mask) for output in ws]
                 for r in range(n_rows):
                     row = vectors.load(xs[r], q, mask)
                     for k in range(n_outputs):
-                        total = vectors.fma(row, loaded[k], builder.load(sums[r][k]))
-                        builder.store(total, sums[r][k])
+                        place = sums[r][k][v]
+                        builder.store(vectors.fma(row, loaded[k], builder.load(place)), place)
 
-            left = builder.srem(builder.sub(stop, j), index(vectors.lanes))
-            whole = builder.sub(stop, left)
-            with cgutils.for_range_slice(builder, j, whole, index(vectors.lanes), INT64) as (q, _):
-                add(q)
+            many, one = index(n_vectors * vectors.lanes), index(vectors.lanes)
+            middle = builder.sub(stop, builder.srem(builder.sub(stop, j), many))
+            left = builder.srem(builder.sub(stop, j), one)
+            end = builder.sub(stop, left)
+            with cgutils.for_range_slice(builder, j, middle, many, INT64) as (q, _):
+                for v in range(n_vectors):
+                    add(builder.add(q, index(v * vectors.lanes)), v)
+            if n_vectors > 1:
+                with cgutils.for_range_slice(builder, middle, end, one, INT64) as (q, _):
+                    add(q, 0)
             with cgutils.if_unlikely(builder, builder.icmp_signed(">", left, index(0))):
-                add(whole, vectors.first(left))
+                add(end, 0, vectors.first(left))
             for r in range(n_rows):
                 row = builder.gep(z, [builder.mul(builder.add(i, index(r)), width)])
                 for k in range(n_outputs):
                     place = builder.gep(row, [outputs[k]])
-                    total = vectors.total(builder.load(sums[r][k]))
+                    lanes = builder.load(sums[r][k][0])
+                    for v in range(1, n_vectors):
+                        lanes = builder.fadd(lanes, builder.load(sums[r][k][v]))
+                    total = vectors.total(lanes)
                     builder.store(builder.fadd(builder.load(place), total), place)
             return context.get_dummy_value()
 
@@ -107,8 +118,8 @@ def _outer(n_outputs: int, n_vectors: int, masked: bool = False) -> Any:
     return outer
 
 
-dots_long_short, dots_long_1, dots_1_1 = _dots(LONG, SHORT), _dots(LONG, 1), _dots(1, 1)
-outer_short_long, outer_1_long = _outer(SHORT, LONG), _outer(1, LONG)
+dots_long_short, dots_long_1, dots_1_1 = _dots(LONG, SHORT), _dots(LONG, 1, 2), _dots(1, 1, 4)
+outer_short_long, outer_1_long = _outer(SHORT, LONG), _outer(1, 2 * LONG)
 outer_short_left, outer_1_left = _outer(SHORT, 1, masked=True), _outer(1, 1, masked=True)
 
 
@@ -148,17 +159,20 @@ def adjoint(X: Array, batch: Array, Z: Array, G: Array) -> None:
     """
     p, n_outputs = X.shape[1], Z.shape[1]
     lanes = WIDTH // X.itemsize
-    whole = p - p % (LONG * lanes)
-    short = n_outputs - n_outputs % SHORT
-    for j in range(0, whole, LONG * lanes):
+    short, stride = n_outputs - n_outputs % SHORT, LONG * lanes
+    whole = p - p % stride
+    for j in range(0, whole, stride):
         for c in range(0, short, SHORT):
             outer_short_long(X, batch, Z, c, j, G)
-        for c in range(short, n_outputs):
-            outer_1_long(X, batch, Z, c, j, G)
     for j in range(whole, p, lanes):
         for c in range(0, short, SHORT):
             outer_short_left(X, batch, Z, c, j, G)
-        for c in range(short, n_outputs):
+    stride *= 2  # single outputs leave registers for twice the features
+    whole = p - p % stride
+    for c in range(short, n_outputs):
+        for j in range(0, whole, stride):
+            outer_1_long(X, batch, Z, c, j, G)
+        for j in range(whole, p, lanes):
             outer_1_left(X, batch, Z, c, j, G)
 
 
