@@ -26,6 +26,7 @@ STYLES: list[dict[str, Any]] = [
     {"color": "#000000", "linestyle": (0, (3, 1, 1, 1, 1, 1))},
 ]
 USUAL = ("FedMiD", "FedDA", "Fast-FedDA", "C-FedDA", "MC-FedDA")  # have the first styles in every figure
+NARROW = 30.0  # a logarithmic axis that spans less has plain numbers
 LINEAR = ("f1", "rank", "nonzeros", "train_accuracy", "test_accuracy")
 
 
@@ -49,6 +50,7 @@ def experiment_figure(
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     path, optimum = Path(path), dict(optimum or {})
     labels = experiment.metrics
@@ -62,6 +64,9 @@ def experiment_figure(
             if metric in optimum:
                 axis.axhline(optimum[metric], color="black", linewidth=0.8, zorder=0, label="exact optimum")
             axis.set_yscale("linear" if metric in LINEAR else "log")
+            axis.xaxis.set_major_locator(MaxNLocator(4))
+            if metric not in LINEAR and np.divide(*axis.get_ylim()[::-1]) < NARROW:
+                _plain_log_ticks(axis)
             if "accuracy" in metric:
                 axis.set_ylim(bottom=_settled(runs, metric), top=1.0)
             axis.set_xlabel("communication round")
@@ -81,7 +86,6 @@ def study_figure(lines: Sequence[Line], path: str | os.PathLike[str]) -> Path:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
-    from matplotlib.ticker import LogLocator
 
     path = Path(path)
     sweeps = list({line.sweep.name: line.sweep for line in lines}.values())
@@ -94,8 +98,7 @@ def study_figure(lines: Sequence[Line], path: str | os.PathLike[str]) -> Path:
             axis.set_title(f"{sweep.title}: {sweep.label}", fontsize=9.5)
             axis.set_xticks(sweep.x, [f"{x:g}" if x == int(x) else f"{x:.2g}" for x in sweep.x])
             axis.xaxis.minorticks_off()
-            axis.yaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}")
-            axis.yaxis.set_minor_formatter("")
+            _plain_log_ticks(axis)
             mine = [line for line in lines if line.sweep is sweep]
             for i, line in enumerate(mine):
                 _sweep_line(axis, line, style[line.method], aside=1.0 + 0.05 * (i - (len(mine) - 1) / 2))
@@ -118,6 +121,14 @@ def _sweep_line(axis: Any, line: Line, index: int, aside: float) -> None:
     fitted = np.exp(np.polyval(np.polyfit(np.log(x), np.log(mean), 1), np.log(x)))
     slope = f"{line.slope:.2f}".replace("-", "−")
     axis.plot(x, fitted, linewidth=1.3, label=f"{line.method}, slope {slope}", **style)
+
+
+def _plain_log_ticks(axis: Any) -> None:
+    """0.2, 0.5, 1, 2 … along a logarithmic axis that spans a few decades at most."""
+    from matplotlib.ticker import LogLocator
+
+    axis.yaxis.set(major_locator=LogLocator(subs=(1, 2, 3, 5)), major_formatter="{x:g}")
+    axis.yaxis.set_minor_formatter("")
 
 
 def _settled(runs: Mapping[str, Sequence[Run]], metric: str) -> float:
