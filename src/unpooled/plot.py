@@ -68,7 +68,11 @@ def experiment_figure(
             if metric not in LINEAR and np.divide(*axis.get_ylim()[::-1]) < NARROW:
                 _plain_log_ticks(axis)
             if "accuracy" in metric:
-                axis.set_ylim(bottom=_settled(runs, metric), top=1.0)
+                low, high = (
+                    _settled(runs, metric),
+                    max(run.history[metric].max() for m in runs.values() for run in m),
+                )
+                axis.set_ylim(bottom=low, top=min(1.0, high + 0.1 * (high - low)))
             axis.set_xlabel("communication round")
             axis.set_title(label, fontsize=9.5)
             axis.margins(x=0)
