@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ledger:
-    """Rounds, and numbers and bytes each way, summed over clients. ``setup_rounds`` chose the defaults."""
+    """Rounds, and numbers and bytes each way, summed over clients. ``setup_rounds`` chose the defaults.
+
+    ``kinds`` names the statistics that left a site, where a client answers questions (exact solvers).
+    """
 
     rounds: int = 0
     setup_rounds: int = 0
@@ -17,6 +20,10 @@ class Ledger:
     floats_down: int = 0
     bytes_up: int = 0
     bytes_down: int = 0
+    kinds: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", tuple(self.kinds))  # a list, when read from a file
 
     def after_round(self, n_clients: int, floats_up: int, floats_down: int, itemsize: int) -> Ledger:
         """The ledger with one more round, in which each client sent and was sent so many numbers."""
@@ -29,6 +36,21 @@ class Ledger:
             floats_down=self.floats_down + down,
             bytes_up=self.bytes_up + up * itemsize,
             bytes_down=self.bytes_down + down * itemsize,
+        )
+
+    def after_answers(
+        self, n_clients: int, floats_up: int, floats_down: int, kinds: tuple[str, ...], itemsize: int = 8
+    ) -> Ledger:
+        """The ledger with one more round, in which clients together sent and were sent so many numbers."""
+        return dataclasses.replace(
+            self,
+            rounds=self.rounds + 1,
+            client_updates=self.client_updates + n_clients,
+            floats_up=self.floats_up + floats_up,
+            floats_down=self.floats_down + floats_down,
+            bytes_up=self.bytes_up + floats_up * itemsize,
+            bytes_down=self.bytes_down + floats_down * itemsize,
+            kinds=tuple(sorted({*self.kinds, *kinds})),
         )
 
     def __str__(self) -> str:
