@@ -52,7 +52,7 @@ class OracleClients:
         self.sites = [Site.of(client) for client in data]
 
     def ask(self, questions: Sequence[Question]) -> tuple[list[Arrays], Traffic]:
-        """The sum Σ_k π_k up_k of the answers to each question, divided by the weight of its rows.
+        """The sum Σ_k π_k up_k of the answers to each question, divided by ``weight``, that of its rows.
 
         Numbers of a whole type are counts and are added. Clients are summed in the order of their ids.
         """
@@ -76,7 +76,8 @@ class OracleClients:
                     total[name] = total[name] + part if name in total else part
             if not total:
                 raise ValueError("a fold holds no rows: use fewer folds")
-            totals.append({name: a if a.dtype.kind in "iu" else a / weight for name, a in total.items()})
+            mean = {name: a if a.dtype.kind in "iu" else np.asarray(a / weight) for name, a in total.items()}
+            totals.append(mean | {"weight": np.array(weight)})
             kinds |= set(total)
         return totals, Traffic(len(asked), up, down, tuple(sorted(kinds)))
 

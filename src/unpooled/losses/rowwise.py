@@ -79,7 +79,7 @@ class SquaredRows(_Known):
 
     def values(self, Z: Array, y: Array) -> Array:
         """ℓ."""
-        return 0.5 * np.square(Z[:, 0] - y)
+        return np.asarray(0.5 * np.square(Z[:, 0] - y))
 
     def residuals(self, Z: Array, y: Array) -> Array:
         """z − y."""
@@ -97,11 +97,11 @@ class HuberRows(_Known):
         """ℓ."""
         r = Z[:, 0] - y
         c = np.clip(r, -self.loss.delta, self.loss.delta)
-        return c * (r - 0.5 * c)
+        return np.asarray(c * (r - 0.5 * c))
 
     def residuals(self, Z: Array, y: Array) -> Array:
         """r clipped."""
-        return np.clip(Z - y[:, None], -self.loss.delta, self.loss.delta)
+        return np.asarray(np.clip(Z - y[:, None], -self.loss.delta, self.loss.delta))
 
     def curvature(self, Z: Array, y: Array) -> Array:
         """1 where |r| ≤ δ. Beyond, where ℓ'' = 0, a part of the majorising δ/|r|: a model that is flat in
@@ -139,11 +139,11 @@ class PoissonRows(_Known):
 
     def values(self, Z: Array, y: Array) -> Array:
         """ℓ."""
-        return np.exp(Z[:, 0]) - y * Z[:, 0]
+        return np.asarray(np.exp(Z[:, 0]) - y * Z[:, 0])
 
     def residuals(self, Z: Array, y: Array) -> Array:
         """e^z − y."""
-        return np.exp(Z) - y[:, None]
+        return np.asarray(np.exp(Z) - y[:, None])
 
     def curvature(self, Z: Array, y: Array) -> Array:
         """e^z."""
@@ -151,7 +151,7 @@ class PoissonRows(_Known):
 
     def floor(self, y: Array) -> Array:
         """y − y log y, at z = log y."""
-        return y - y * np.log(np.where(y > 0, y, 1.0))
+        return np.asarray(y - y * np.log(np.where(y > 0, y, 1.0)))
 
 
 class SoftmaxRows(_Known):
@@ -163,7 +163,7 @@ class SoftmaxRows(_Known):
         """ℓ."""
         top = Z.max(axis=1)
         own = Z[np.arange(len(y)), y.astype(np.intp)]
-        return np.log(np.exp(Z - top[:, None]).sum(axis=1)) + top - own
+        return np.asarray(np.log(np.exp(Z - top[:, None]).sum(axis=1)) + top - own)
 
     def residuals(self, Z: Array, y: Array) -> Array:
         """P − e_y."""
@@ -174,11 +174,11 @@ class SoftmaxRows(_Known):
     def curvature(self, Z: Array, y: Array) -> Array:
         """P."""
         P = np.exp(Z - Z.max(axis=1, keepdims=True))
-        return P / P.sum(axis=1, keepdims=True)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def targets(self, y: Array, n_outputs: int = 1) -> Array:
         """e_y."""
-        return (y[:, None] == np.arange(n_outputs)).astype(np.float64)
+        return np.asarray(y[:, None] == np.arange(n_outputs), dtype=np.float64)
 
 
 _ROWWISE: dict[type, type[Rowwise]] = {

@@ -19,9 +19,9 @@ import numpy as np
 from unpooled.algorithms.base import State
 from unpooled.algorithms.exact.base import ExactSolver, bound
 from unpooled.algorithms.exact.gradient_steps import (
-    GROWTH,
     first_facts,
     first_question,
+    grown,
     inner,
     inner_gradient,
     outer,
@@ -55,22 +55,23 @@ class AndersonProxGradient(ExactSolver):
         new = {"loss": total["loss"], "inner_gradient": inner_gradient(problem, a, total["gradient"])}
         v = inner(problem, a, a["next"])
         sound = bool(np.isfinite(total["loss"]) and np.isfinite(total["gradient"]).all())
-        seen = seen_curvature(v - a["v"], a, new) if sound else 4.0 * float(a["L"])
+        seen = seen_curvature(v - a["v"], a, new) if sound else np.inf
         now = float(a["loss"]) + h.value(a["w"])
         trial = float(total["loss"]) + h.value(a["next"]) if sound else np.inf
         better = trial <= now + 1e-15 * (abs(now) + float(a["scales"][0]))
-        if seen > float(a["L"]) and not better:  # the map changes with L: its pairs are of no more use
-            a |= {"L": np.array(GROWTH * seen), "ys": a["ys"][:0], "Gs": a["Gs"][:0]}
+        L, plain = float(a["L"]), bool(a["plain"])
+        if not better and (seen > L or plain):  # a plain step fails only where L is too small
+            L = grown(L, max(seen, 2.0 * L if plain else 0.0))
+            a |= {"L": np.array(L), "ys": a["ys"][:0], "Gs": a["Gs"][:0]}  # the map changes with L
         elif sound:
             a["ys"] = np.vstack([a["ys"], a["y"]])[-self.memory :]
-            a["Gs"] = np.vstack([a["Gs"], v - new["inner_gradient"] / float(a["L"])])[-self.memory :]
+            a["Gs"] = np.vstack([a["Gs"], v - new["inner_gradient"] / L])[-self.memory :]
         if better:
             a |= {"w": a["next"], "v": v, "gradient": total["gradient"], **new}
             a["dual"] = np.array(bound(problem, a))
-        y = a["v"] - a["inner_gradient"] / float(a["L"])
         if better and len(a["ys"]) > 1:
-            y = mixed(a["ys"], a["Gs"])
-        return self._ask(problem, State(state.round + 1, a), y)
+            return self._ask(problem, State(state.round + 1, a), mixed(a["ys"], a["Gs"]))
+        return self._plain(problem, State(state.round + 1, a))
 
     def again(self, problem: BoundProblem, state: State) -> State:
         """A plain step from the last point."""
@@ -78,11 +79,16 @@ class AndersonProxGradient(ExactSolver):
         a |= {"v": inner(problem, a, a["w"]), "inner_gradient": inner_gradient(problem, a, a["gradient"])}
         empty = np.empty((0, len(a["v"])))
         a |= {"ys": empty, "Gs": empty, "dual": np.array(bound(problem, a))}
-        return self._ask(problem, State(state.round, a), a["v"] - a["inner_gradient"] / float(a["L"]))
+        return self._plain(problem, State(state.round, a))
 
-    def _ask(self, problem: BoundProblem, state: State, y: Float) -> State:
+    def _plain(self, problem: BoundProblem, state: State) -> State:
+        a = state.arrays
+        return self._ask(problem, state, a["v"] - a["inner_gradient"] / float(a["L"]), plain=True)
+
+    def _ask(self, problem: BoundProblem, state: State, y: Float, plain: bool = False) -> State:
         x = shrinkage(problem).prox(y, 1.0 / float(state.arrays["L"]))
-        return State(state.round, state.arrays | {"y": y, "next": outer(problem, state.arrays, x)})
+        asked = {"y": y, "next": outer(problem, state.arrays, x), "plain": np.array(plain)}
+        return State(state.round, state.arrays | asked)
 
 
 def mixed(ys: Float, Gs: Float) -> Float:

@@ -33,6 +33,7 @@ import numpy as np
 from unpooled.algorithms.base import State
 from unpooled.algorithms.exact import oracle
 from unpooled.algorithms.exact.null_model import null_model
+from unpooled.algorithms.exact.oracle import NONE
 from unpooled.algorithms.exact.shrinkage import shrinkage
 from unpooled.algorithms.exact.site import Site
 from unpooled.arrays import Array, Arrays, Float
@@ -41,7 +42,6 @@ from unpooled.losses.rowwise import rowwise
 from unpooled.problem import BoundProblem
 
 MOMENTS = ("mean_x", "mean_t", "mean_xt", "mean_yy", "floor", "rows")
-NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)

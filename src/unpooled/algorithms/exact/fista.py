@@ -16,9 +16,9 @@ import numpy as np
 from unpooled.algorithms.base import State
 from unpooled.algorithms.exact.base import ExactSolver, bound
 from unpooled.algorithms.exact.gradient_steps import (
-    GROWTH,
     first_facts,
     first_question,
+    grown,
     inner,
     inner_gradient,
     outer,
@@ -51,14 +51,14 @@ class Fista(ExactSolver):
         sound = bool(np.isfinite(total["loss"]) and np.isfinite(total["gradient"]).all())
         seen = seen_curvature(step, a, new) if sound else 4.0 * float(a["L"])
         if seen > float(a["L"]):
-            a["L"], a["t"] = np.array(GROWTH * seen), np.array(1.0)
+            a["L"], a["t"] = np.array(grown(float(a["L"]), seen)), np.array(1.0)
         rise = float(total["loss"]) - float(a["loss"]) if sound else np.inf
         if rise <= float(a["scales"][0]):
             a |= {"w": a["next"], "v": v, "gradient": total["gradient"], **new}
             a["dual"] = np.array(bound(problem, a))
         else:  # far uphill: go back
             a["x"], a["t"] = a["v"], np.array(1.0)
-            a["L"] = np.array(max(float(a["L"]), GROWTH * seen))
+            a["L"] = np.array(max(float(a["L"]), 2.0 * float(state.arrays["L"])))
         return self._step(problem, State(state.round + 1, a))
 
     def again(self, problem: BoundProblem, state: State) -> State:

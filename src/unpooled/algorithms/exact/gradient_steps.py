@@ -1,9 +1,9 @@
 """What the solvers share that are sent gradients only: coordinates, the step, and when to shorten it.
 
 With an intercept the server works in (w, b + x̄·w): the features are centred without being touched, so that
-large means do not slow the steps down. The first step is 1/L for L a quarter of Σ_k π_k λ_max,k, a bound that
-clients send with their first answer and that is seldom tight; where the answers show more curvature than L,
-L grows.
+large means do not slow the steps down. The first step is 1/L for L a tenth of Σ_k π_k λ_max,k, a bound that
+clients send with their first answer and that is loose where they differ; where the answers show more
+curvature than L, L grows.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from __future__ import annotations
 import numpy as np
 
 from unpooled.algorithms.base import State
-from unpooled.algorithms.exact.base import NONE, opened, opening
+from unpooled.algorithms.exact.base import opened, opening
+from unpooled.algorithms.exact.oracle import NONE
 from unpooled.arrays import Arrays, Float
 from unpooled.problem import BoundProblem
 
-OPTIMISM = 0.25
-GROWTH = 1.2  # of L over the curvature that was seen
+OPTIMISM = 0.1
+GROWTH, MOST = 1.2, 4.0  # L grows to so many times the curvature that was seen, and at most so fast
 
 
 def first_question(problem: BoundProblem, state: State) -> Arrays:
     """The opening, and a bound of the curvature."""
-    working: Arrays = opening(problem, state.arrays["start"], NONE, NONE)
-    return working | {"curvature": NONE}
+    return opening(problem, state.arrays["start"], NONE, NONE) | {"curvature": NONE}
 
 
 def first_facts(problem: BoundProblem, state: State, total: Arrays) -> Arrays:
@@ -58,8 +58,13 @@ def inner_gradient(problem: BoundProblem, a: Arrays, gradient: Float) -> Float:
     return g
 
 
+def grown(L: float, seen: float) -> float:
+    """L after more curvature than L was seen; far off the path it can be absurd."""
+    return min(max(L, GROWTH * seen), MOST * L)
+
+
 def seen_curvature(step: Float, old: Arrays, new: Arrays) -> float:
-    """2(f(old) − f(new) − ⟨∇f(new), old − new⟩)/‖old − new‖², for step = new − old; 0 where it is rounding."""
+    """2(f(old) − f(new) − ⟨∇f(new), old − new⟩)/‖old − new‖², step = new − old; 0 where it is rounding."""
     square = float(step @ step)
     difference = float(old["loss"]) - float(new["loss"])
     bregman = difference + float(new["inner_gradient"] @ step)

@@ -6,13 +6,13 @@ A question is a dictionary of named arrays; what it holds says what is asked:
                         ``center`` where it is given), and the Gram matrix Σ share x xᵀ of these features
     w                   the loss and its gradient at w
     w, working          and the Hessian on these coordinates of the flat vector
+    models              the loss at each of several points, the rows of this array
     curvature           an upper bound of the curvature of this client's loss
 
 Answers are weighted with the rows' shares, so Σ_k π_k of them is the mean over all rows: an engine needs no
 other arithmetic, and neither does secure aggregation. Numbers of a whole type are counts, and are added.
 
-The Gram matrix and the Hessian are refused where they could give a row away; then zeros are sent, and one of
-two counts says why.
+The Gram matrix and the Hessian are left out where they could give a row away; one of two counts says why.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from unpooled.spectrum import largest_eigenvalue
 from unpooled.validation import blocks, is_sparse
 
 MARGIN = 1.02  # of a curvature bound found by power iteration, which comes from below
+NONE = np.empty(0, dtype=np.int64)
 EXACT_BELOW = 600  # rows or columns up to which the curvature bound is a true eigenvalue
 
 
 def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -> Arrays:
     """One client's answer."""
     up: Arrays = {}
-    sensitive = [site_columns(problem, question[name]) for name in ("features", "working") if name in question]
-    columns = np.unique(np.concatenate(sensitive)) if sensitive else np.empty(0, np.int64)
+    names = [name for name in ("features", "working") if name in question]
+    columns = np.unique(np.concatenate([NONE, *(site_columns(problem, question[n]) for n in names)]))
     may_share = True
     if columns.size:
         few_rows, few_values = refusals(site, columns, min_rows)
@@ -49,6 +50,9 @@ def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -
         up |= moments(problem, site, question["features"], question.get("center"), may_share)
     if "w" in question:
         up |= evaluated(problem, site, question["w"], question.get("working"), may_share)
+    if "models" in question:
+        each = [evaluated(problem, site, w, None, False)["loss"] for w in question["models"]]
+        up["losses"] = np.array(each, dtype=np.float64)
     if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
         up["curvature"] = np.array(curvature_bound(problem, site))
     return up
@@ -106,16 +110,13 @@ def moments(
         "floor": np.array(0.0 if loss is None else site.share @ loss.floor(site.y)),
         "rows": np.array(site.n_rows),
     }
-    if features.size:
-        size = len(features) * (len(features) + 1) // 2
+    if features.size and may_share:
         shift = None if center is None else center[features]
-        up["gram"] = packed(site.gram(features, site.share, shift)) if may_share else np.zeros(size)
+        up["gram"] = packed(site.gram(features, site.share, shift))
     return up
 
 
-def evaluated(
-    problem: BoundProblem, site: Site, w: Float, working: Array | None, may_share: bool
-) -> Arrays:
+def evaluated(problem: BoundProblem, site: Site, w: Float, working: Array | None, may_share: bool) -> Arrays:
     """The loss and its gradient at w, and the Hessian on the working set."""
     layout, loss = problem.layout, rowwise(problem.problem.loss)
     if loss is None:
@@ -126,11 +127,8 @@ def evaluated(
             "loss": np.array(loss.total(Z, site.y, site.share)),
             "gradient": site.pull_back(loss.residuals(Z, site.y), layout.n_intercepts > 0),
         }
-        if working is not None and working.size:
-            if may_share:
-                up["hessian"] = packed(_hessian(problem, site, working, loss.curvature(Z, site.y)))
-            else:
-                up["hessian"] = np.zeros(len(working) * (len(working) + 1) // 2)
+        if working is not None and working.size and may_share:
+            up["hessian"] = packed(_hessian(problem, site, working, loss.curvature(Z, site.y)))
     return up
 
 

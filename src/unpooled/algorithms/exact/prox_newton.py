@@ -16,8 +16,9 @@ from typing import ClassVar
 import numpy as np
 
 from unpooled.algorithms.base import State
-from unpooled.algorithms.exact.base import NONE, ExactSolver, bound, opened, opening, refused
+from unpooled.algorithms.exact.base import ExactSolver, bound, opened, opening, refused
 from unpooled.algorithms.exact.null_model import null_model
+from unpooled.algorithms.exact.oracle import NONE
 from unpooled.algorithms.exact.quadratic import minimise
 from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
 from unpooled.algorithms.exact.site import unpacked

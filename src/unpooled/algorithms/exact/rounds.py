@@ -18,6 +18,8 @@ from unpooled.engines.oracles import Fold, Question
 from unpooled.ledger import Ledger
 from unpooled.problem import BoundProblem
 
+PATIENCE = 40  # rounds without a smaller gap
+
 
 @dataclass
 class Solve:
@@ -35,9 +37,16 @@ class Solve:
         """Whether a client has refused what this solver needs."""
         return bool(self.state.arrays["refused"].any())
 
+    @property
+    def is_stalled(self) -> bool:
+        """Whether the last rounds have brought nothing: rounding is reached, or there is no optimum."""
+        gaps = [gap for _, _, gap in self.history]
+        return len(gaps) > PATIENCE and min(gaps[-PATIENCE:]) >= min(gaps[:-PATIENCE])
+
     def is_done(self, tol: float) -> bool:
         """Whether the certificate is good enough, or nothing can become of it."""
-        return self.is_refused or (self.certificate is not None and self.certificate.relative <= tol)
+        good = self.certificate is not None and self.certificate.relative <= tol
+        return good or self.is_refused or self.is_stalled
 
     def certify(self, round: int) -> None:
         """The certificate of the current state, which goes into the history."""
@@ -61,19 +70,22 @@ class Server:
         )
         return list(totals)
 
+    def step(self, solves: Sequence[Solve]) -> None:
+        """One round for all of them."""
+        questions = [
+            Question(s.solver, s.problem, s.solver.broadcast(s.problem, s.state), s.fold) for s in solves
+        ]
+        for solve, total in zip(solves, self.ask(questions), strict=True):
+            solve.state = solve.solver.server_update(solve.problem, solve.state, total)
+            solve.certify(self.ledger.rounds)
+
     def run(self, solves: Sequence[Solve], tol: float, max_rounds: int) -> None:
         """Rounds until every solve is done, or until so many rounds are in the ledger."""
         while self.ledger.rounds < max_rounds:
             open_ones = [solve for solve in solves if not solve.is_done(tol)]
             if not open_ones:
                 return
-            questions = [
-                Question(s.solver, s.problem, s.solver.broadcast(s.problem, s.state), s.fold)
-                for s in open_ones
-            ]
-            for solve, total in zip(open_ones, self.ask(questions), strict=True):
-                solve.state = solve.solver.server_update(solve.problem, solve.state, total)
-                solve.certify(self.ledger.rounds)
+            self.step(open_ones)
 
 
 def columns(history: list[tuple[int, float, float]]) -> dict[str, np.ndarray[Any, Any]]:

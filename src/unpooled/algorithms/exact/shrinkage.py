@@ -24,7 +24,10 @@ from unpooled.problem import BoundProblem
 class Shrinkage(ABC):
     """A penalty h on the flat vectors of a problem."""
 
-    has_dual = True  # whether ``limit`` and ``conjugate`` make a dual bound
+    @property
+    def has_dual(self) -> bool:
+        """Whether ``limit`` and ``conjugate`` make a dual bound."""
+        return True
 
     @abstractmethod
     def value(self, w: Float) -> float:
@@ -45,14 +48,18 @@ class Shrinkage(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Shrinkage):
-    """``of`` (size,): the group of each coordinate; ``weight`` (groups,); ``ridge`` (size,)."""
+    """``of`` (size,): the group of each coordinate; ``weight`` (groups,); ``ridge`` (size,).
+
+    The intercepts' groups come last, one by one.
+    """
 
     of: Array
     weight: Float
     ridge: Float
+    n_intercepts: int = 0
 
     @property
-    def has_dual(self) -> bool:  # type: ignore[override]
+    def has_dual(self) -> bool:
         """Not where coefficients are free: their gradient is never exactly zero."""
         return bool((self.weight[self.of] + self.ridge)[: self.n_penalised].all()) and self.n_penalised > 0
 
@@ -63,10 +70,8 @@ class Blocks(Shrinkage):
 
     @cached_property
     def n_groups_penalised(self) -> int:
-        """The groups before those of the intercepts, which come last and one by one."""
+        """The groups before those of the intercepts."""
         return len(self.weight) - self.n_intercepts
-
-    n_intercepts: int = 0
 
     def norms(self, v: Float) -> Float:
         """‖v_g‖₂."""
@@ -137,7 +142,11 @@ class Foreign(Shrinkage):
     """A user's own penalty: value and prox only."""
 
     problem: BoundProblem
-    has_dual = False
+
+    @property
+    def has_dual(self) -> bool:
+        """Unknown."""
+        return False
 
     def value(self, w: Float) -> float:
         """h(w)."""

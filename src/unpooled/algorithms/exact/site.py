@@ -71,19 +71,18 @@ class Site:
 
         ``chosen`` is sorted, so that the column of ones is the last.
         """
-        root = np.sqrt(weight)
-        A = self.columns(chosen)
+        root, A = np.sqrt(weight)[:, None], self.columns(chosen)
         if is_sparse(A):
-            B = sparse.csr_array(A.multiply(root[:, None]))
-            G = np.asarray((B.T @ B).toarray(), dtype=np.float64)
+            S: Any = sparse.csr_array(A.multiply(root))
+            G = np.asarray((S.T @ S).toarray(), dtype=np.float64)
             if center is None:
                 return G
             moved = np.multiply.outer(A.T @ weight - 0.5 * weight.sum() * center, center)
-            return G - moved - moved.T
+            return np.asarray(G - moved - moved.T)
         total = np.zeros((len(chosen), len(chosen)))
         for part in blocks(self.n_rows, max(len(chosen), 1)):
             B = np.asarray(A[part], dtype=np.float64)
-            B = (B if center is None else B - center) * root[part, None]
+            B = (B if center is None else B - center) * root[part]
             total += B.T @ B
         return total
 
