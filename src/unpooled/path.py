@@ -150,8 +150,8 @@ def walk(
                 step.certify(server.ledger.rounds)
                 steps.append(step)
         server.run(steps, tol, server.ledger.rounds + max_rounds)
-        for at in range(0, len(steps), len(tasks)):
-            points.append([_point(step, tol, server) for step in steps[at : at + len(tasks)]])
+        found = [_point(step, tol, server) for step in steps]
+        points += [found[at : at + len(tasks)] for at in range(0, len(found), len(tasks))]
         states = [step.state for step in steps[-len(tasks) :]]
     return points
 

@@ -119,7 +119,7 @@ def result(task: Solve, server: Server, notes: list[str], tol: float, max_rounds
     if not converged:
         not_converged(task, tol, server.ledger.rounds)
     w, intercept = task.problem.layout.unpack(task.solver.estimate(task.problem, task.state))
-    if "far" in task.state.arrays:
+    if "center" in task.state.arrays:
         notes.append("a mean is very large beside its spread: statistics were asked for again, centred.")
     return Fit(
         problem=task.problem.problem,

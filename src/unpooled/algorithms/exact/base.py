@@ -38,6 +38,7 @@ from unpooled.algorithms.exact.shrinkage import shrinkage
 from unpooled.algorithms.exact.site import Site
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.certificate import Certificate, certify, dual_bound, has_dual
+from unpooled.losses import Softmax
 from unpooled.losses.rowwise import rowwise
 from unpooled.problem import BoundProblem
 
@@ -82,8 +83,14 @@ class ExactSolver(ABC):
         """The state, whose last point was found for another λ, made ready for this problem's."""
 
     def estimate(self, problem: BoundProblem, state: State) -> Float:
-        """The model: a point that was evaluated."""
-        return state.arrays["w"]
+        """The model: a point that was evaluated.
+
+        Softmax knows its intercepts up to a number added to all of them; they are made to sum to zero.
+        """
+        w, n = state.arrays["w"], problem.layout.n_coefficients
+        if isinstance(problem.problem.loss, Softmax) and w.size > n:
+            w = np.concatenate([w[:n], w[n:] - w[n:].mean()])
+        return w
 
     def certificate(self, problem: BoundProblem, state: State) -> Certificate:
         """How far ``estimate`` is from the optimum."""

@@ -57,7 +57,7 @@ class SufficientStatistics(ExactSolver):
             spread = np.append(np.diag(arrays["gram"]), total["mean_yy"]) - means**2
             far = bool((means**2 > FAR * spread).any())
         if far:
-            return State(1, {"start": start, "center": means, "refused": refused(total), "far": np.array(1)})
+            return State(1, {"start": start, "center": means, "refused": refused(total)})
         arrays["solution"] = start[:p]
         return self.again(problem, State(state.round + 1, arrays))
 
