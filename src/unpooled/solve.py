@@ -77,7 +77,9 @@ def check_numbers(tol: Any, max_rounds: Any, min_rows: Any) -> None:
     if not is_number(tol) or not 0.0 < tol < math.inf:
         raise ValueError(f"tol must be a positive number, got {tol!r}")
     for name, number, least in (("max_rounds", max_rounds, 1), ("min_rows", min_rows, 0)):
-        if isinstance(number, bool) or not is_number(number) or number != int(number) or number < least:
+        if isinstance(number, bool) or not is_number(number) or not least <= number < math.inf:
+            raise ValueError(f"{name} must be a whole number ≥ {least}, got {number!r}")
+        if number != int(number):
             raise ValueError(f"{name} must be a whole number ≥ {least}, got {number!r}")
 
 

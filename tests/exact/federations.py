@@ -32,7 +32,7 @@ def rows(kind, n=300, p=20, sites=5, shift=0.5, seed=0):
     clients = np.arange(n) % sites
     X = rng.standard_normal((n, p)) + shift * rng.standard_normal((sites, p))[clients]
     w = np.zeros(p)
-    w[:4] = [1.0, -1.0, 0.5, -0.5]
+    w[:4] = [1.0, -1.0, 0.5, -0.5][:p]
     return X, targets(kind, X @ w, rng), clients
 
 

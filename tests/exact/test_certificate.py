@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.exact.federations import LOSSES, federated
 
 import unpooled as up
+from tests.exact.federations import LOSSES, federated
 from unpooled.algorithms.exact.shrinkage import shrinkage
 from unpooled.certificate import certify
 from unpooled.engines.oracles import Question
@@ -18,14 +18,10 @@ def certificates(problem, data, points):
     clients = up.engines.Local().open_oracles(data)
     for w in points:
         [total], _ = clients.ask([Question(solver, bound, {"w": w, "features": np.empty(0, int)})])
-        yield certify(
-            bound, shrinkage(bound), w, float(total["loss"]), total["gradient"], total, (1.0, 1.0)
-        )
+        yield certify(bound, shrinkage(bound), w, float(total["loss"]), total["gradient"], total, (1.0, 1.0))
 
 
-CASES = [
-    (kind, penalty, seed) for kind in LOSSES for penalty in range(len(PENALTIES)) for seed in range(7)
-]
+CASES = [(kind, penalty, seed) for kind in LOSSES for penalty in range(len(PENALTIES)) for seed in range(7)]
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -86,7 +82,9 @@ def test_a_fit_cut_short_warns_and_is_certified():
     data = federated("logistic")
     problem = up.Problem(up.Logistic(), up.L1(0.01), True)
     best = up.solve(problem, data, tol=1e-12).certificate.objective
-    with pytest.warns(ConvergenceWarning, match=r"FISTA stopped after 5 rounds .* above tol=1e-08.*raise max_rounds"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"FISTA stopped after 5 rounds .* above tol=1e-08.*raise max_rounds"
+    ):
         fit = up.solve(problem, data, solver="fista", max_rounds=5)
     assert not fit.converged
     assert "NOT reached" in fit.summary()

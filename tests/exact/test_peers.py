@@ -4,9 +4,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, PoissonRegressor
-from tests.exact.federations import LOSSES, federated
 
 import unpooled as up
+from tests.exact.federations import LOSSES, federated
 
 TIGHT = {"tol": 1e-11}
 
@@ -129,9 +129,7 @@ def test_nuclear_norm(intercept):
     pooled = cp.Problem(cp.Minimize(smooth_part("squared", Z, y) + 0.5 * cp.normNuc(W)))
     best = pooled.solve(solver=cp.CLARABEL)
     for solver in ("auto", "anderson"):
-        fit = up.solve(
-            up.Problem(up.Squared(), up.Nuclear(0.5), intercept), data, solver=solver, tol=1e-10
-        )
+        fit = up.solve(up.Problem(up.Squared(), up.Nuclear(0.5), intercept), data, solver=solver, tol=1e-10)
         assert objective(fit, data) == pytest.approx(best, rel=1e-7)
         assert fit.certificate.gap <= 1e-9 * fit.certificate.scale
         assert np.linalg.matrix_rank(fit.w, 1e-6) == np.linalg.matrix_rank(W.value, 1e-4)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.exact.federations import LOSSES, federated
 
 import unpooled as up
+from tests.exact.federations import LOSSES, federated
 
 
 def ten_sites(kind, shift, seed=0):

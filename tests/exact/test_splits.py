@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from tests.exact.federations import LOSSES, rows
 
 import unpooled as up
+from tests.exact.federations import LOSSES, rows
 
 
 def clients_of(n, sites):

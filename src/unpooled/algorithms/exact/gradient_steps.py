@@ -1,9 +1,9 @@
 """What the solvers share that are sent gradients only: coordinates, the step, and when to shorten it.
 
 With an intercept the server works in (w, b + x̄·w): the features are centred without being touched, so that
-large means do not slow the steps down. The first step is 1/L for L a tenth of Σ_k π_k λ_max,k, a bound that
-clients send with their first answer and that is loose where they differ; where the answers show more
-curvature than L, L grows.
+large means do not slow the steps down. The first step is 1/L for L a tenth of Σ_k π_k λ_max,k, which clients
+send with their first answer; as a bound it is loose where they differ. Where the answers show more curvature
+than L, L grows.
 """
 
 from __future__ import annotations

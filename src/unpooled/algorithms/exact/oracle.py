@@ -7,7 +7,7 @@ A question is a dictionary of named arrays; what it holds says what is asked:
     w                   the loss and its gradient at w
     w, working          and the Hessian on these coordinates of the flat vector
     models              the loss at each of several points, the rows of this array
-    curvature           an upper bound of the curvature of this client's loss
+    curvature           an upper bound of the curvature of this client's loss, its own means taken off
 
 Answers are weighted with the rows' shares, so Σ_k π_k of them is the mean over all rows: an engine needs no
 other arithmetic, and neither does secure aggregation. Numbers of a whole type are counts, and are added.
@@ -33,7 +33,7 @@ from unpooled.validation import blocks, is_sparse
 
 MARGIN = 1.02  # of a curvature bound found by power iteration, which comes from below
 NONE = np.empty(0, dtype=np.int64)
-EXACT_BELOW = 600  # rows or columns up to which the curvature bound is a true eigenvalue
+EXACT_BELOW = 600  # features up to which the curvature bound is a true eigenvalue
 
 
 def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -> Arrays:
@@ -67,23 +67,25 @@ def site_columns(problem: BoundProblem, coordinates: Array) -> Array:
 def refusals(site: Site, columns: Array, min_rows: int) -> tuple[bool, bool]:
     """Whether there are fewer than ``min_rows`` rows; whether in a column fewer than that stand out.
 
-    Rows stand out where they differ from the value that almost all others share. If that value exists it
-    is the median of any 2·min_rows rows; a column in which no row stands out tells nothing of any.
+    Rows stand out where they are not zero, or where they differ from a value that most others share; such a
+    value is the median of any 2·min_rows rows. A column in which no row stands out tells nothing of any.
     """
-    if site.n_rows < min_rows:
+    n, X = site.n_rows, site.X
+    if n < min_rows:
         return True, False
-    X = site.X
     if is_sparse(X):
-        filled = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
-        if ((filled > 0) & (filled < min_rows))[columns].any():
+        filled = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])[columns]
+        if ((filled > 0) & (filled < min_rows)).any():
             return False, True
-        columns = columns[filled[columns] > site.n_rows - min_rows]  # these are nearly dense
-        X, columns = X[:, columns].toarray(), np.arange(len(columns))
-    for part in blocks(len(columns), max(site.n_rows, 1)):
+        X = X[:, columns[filled > n - min_rows]].toarray()  # these are nearly dense
+        columns = np.arange(X.shape[1])
+    for part in blocks(len(columns), n):
         A = np.asarray(X[:, columns[part]])
-        common = np.sort(A[: 2 * min_rows + 1], axis=0)[min(len(A), 2 * min_rows + 1) // 2]
-        apart = (common != A).sum(axis=0)
-        if ((apart > 0) & (apart < min_rows)).any():
+        filled = np.count_nonzero(A, axis=0)
+        common = np.sort(A[: 2 * min_rows + 1], axis=0)[min(n, 2 * min_rows + 1) // 2]
+        apart = np.count_nonzero(common != A, axis=0)
+        few = (filled > 0) & (filled < min_rows)
+        if (few | ((apart > 0) & (apart < min(min_rows, n / 2)))).any():
             return False, True
     return False, False
 
@@ -155,16 +157,26 @@ def _hessian(problem: BoundProblem, site: Site, working: Array, P: Float) -> Flo
 
 
 def curvature_bound(problem: BoundProblem, site: Site) -> float:
-    """λ_max of Σ_i share_i c_i [x_i, 1][x_i, 1]ᵀ, c_i the loss's bound of its curvature."""
-    loss = problem.problem.loss
-    c = np.asarray(loss.curvature(site.y), dtype=np.float64) * site.share
-    p, ones = site.X.shape[1], problem.layout.n_intercepts > 0
-    A = site.columns(np.arange(p + 1)) if ones else site.X
-    if min(A.shape) <= EXACT_BELOW:
-        B = A.multiply(np.sqrt(c)[:, None]) if is_sparse(A) else A * np.sqrt(c)[:, None]
-        small = B @ B.T if A.shape[0] <= A.shape[1] else B.T @ B
-        return float(np.linalg.eigvalsh(small.toarray() if is_sparse(small) else small)[-1])
-    return MARGIN * largest_eigenvalue(lambda u: A.T @ (c * (A @ u)), A.shape[1], 100)
+    """λ_max of Σ_i share_i c_i x_i x_iᵀ, c_i the loss's bound of its curvature.
+
+    With an intercept, of the rows less their own mean, and at least the intercept's Σ_i share_i c_i: how the
+    means of clients differ is left out.
+    """
+    c = np.asarray(problem.problem.loss.curvature(site.y), dtype=np.float64) * site.share
+    X, free = site.X, problem.layout.n_intercepts > 0
+    total = float(c.sum())
+    mean = np.asarray(X.T @ c) / total if free and total > 0.0 else np.zeros(X.shape[1])
+
+    def product(u: Float) -> Array:
+        z = X @ u - mean @ u
+        return np.asarray(X.T @ (c * z) - mean * (c @ z))
+
+    if X.shape[1] <= EXACT_BELOW:
+        G = site.gram(np.arange(X.shape[1]), c, mean if free else None)
+        largest = float(np.linalg.eigvalsh(G)[-1])
+    else:
+        largest = MARGIN * largest_eigenvalue(product, X.shape[1], 100)
+    return max(largest, total if free else 0.0)
 
 
 def _plain(problem: BoundProblem, site: Site, w: Float) -> Arrays:
