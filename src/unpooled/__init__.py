@@ -13,49 +13,77 @@ from unpooled.algorithms import (
     Scaffold,
     State,
 )
+from unpooled.algorithms.exact import (
+    AndersonProxGradient,
+    ExactSolver,
+    Fista,
+    ProxNewton,
+    SufficientStatistics,
+)
+from unpooled.certificate import Certificate
+from unpooled.cross_validation import CrossValidation, cross_validate
 from unpooled.data import FederatedData
+from unpooled.fit import Fit
 from unpooled.kernel import kernel
 from unpooled.losses import Huber, LinearLoss, Logistic, Poisson, Softmax, Squared
+from unpooled.path import Path, lambda_max, path
 from unpooled.penalties import L1, ElasticNet, GroupL2, Nuclear, Penalty, Zero
 from unpooled.problem import Problem
 from unpooled.run import Run, Status
 from unpooled.runfile import load
+from unpooled.selection import information, select
 from unpooled.simulate import simulate
+from unpooled.solve import solve
 
 __all__ = [
     "L1",
     "Algorithm",
+    "AndersonProxGradient",
     "CFedDA",
+    "Certificate",
+    "CrossValidation",
     "ElasticNet",
+    "ExactSolver",
     "FastFedDA",
     "FedAvg",
     "FedDA",
     "FedMiD",
     "FederatedData",
+    "Fista",
+    "Fit",
     "GroupL2",
     "Huber",
     "LinearLoss",
     "Logistic",
     "MCFedDA",
     "Nuclear",
+    "Path",
     "Penalty",
     "Poisson",
     "Problem",
+    "ProxNewton",
     "Run",
     "Scaffold",
     "Softmax",
     "Squared",
     "State",
     "Status",
+    "SufficientStatistics",
     "Zero",
     "__version__",
+    "cross_validate",
     "datasets",
     "engines",
+    "information",
     "kernel",
+    "lambda_max",
     "load",
     "losses",
     "metrics",
     "partition",
+    "path",
     "penalties",
+    "select",
     "simulate",
+    "solve",
 ]

@@ -16,7 +16,10 @@ class Traffic(NamedTuple):
 
 @dataclass(frozen=True)
 class Ledger:
-    """Rounds, and numbers and bytes each way, summed over clients. ``setup_rounds`` chose the defaults."""
+    """Rounds, and numbers and bytes each way, summed over clients. ``setup_rounds`` chose the defaults.
+
+    ``kinds`` names the statistics that left a site, where a client answers questions (exact solvers).
+    """
 
     rounds: int = 0
     setup_rounds: int = 0
@@ -25,6 +28,10 @@ class Ledger:
     floats_down: int = 0
     bytes_up: int = 0
     bytes_down: int = 0
+    kinds: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", tuple(self.kinds))  # a list, when read from a file
 
     def after_round(self, n_clients: int, up: Traffic, down: Traffic) -> Ledger:
         """The ledger with one more round, and what all its clients together sent and were sent in it."""
@@ -36,6 +43,21 @@ class Ledger:
             floats_down=self.floats_down + down.floats,
             bytes_up=self.bytes_up + up.bytes,
             bytes_down=self.bytes_down + down.bytes,
+        )
+
+    def after_answers(
+        self, n_clients: int, floats_up: int, floats_down: int, kinds: tuple[str, ...], itemsize: int = 8
+    ) -> Ledger:
+        """The ledger with one more round, in which clients together sent and were sent so many numbers."""
+        return dataclasses.replace(
+            self,
+            rounds=self.rounds + 1,
+            client_updates=self.client_updates + n_clients,
+            floats_up=self.floats_up + floats_up,
+            floats_down=self.floats_down + floats_down,
+            bytes_up=self.bytes_up + floats_up * itemsize,
+            bytes_down=self.bytes_down + floats_down * itemsize,
+            kinds=tuple(sorted({*self.kinds, *kinds})),
         )
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array, Arrays
+from unpooled.engines.oracles import OracleClients
 from unpooled.kernel import foreign_records
 from unpooled.ledger import Traffic
 from unpooled.oracle import Draws, Oracle, PlainOracle
@@ -58,6 +59,10 @@ class Local:
     ) -> LocalClients:
         """The clients of a run, ready for its rounds."""
         return LocalClients(self, algorithm, problem, data, seed, batch_size, dtype, memory)
+
+    def open_oracles(self, data: FederatedData) -> OracleClients:
+        """The clients of an exact solver, ready for its questions."""
+        return OracleClients(data)
 
 
 class LocalClients:

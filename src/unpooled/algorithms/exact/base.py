@@ -1,0 +1,142 @@
+"""What an exact solver is: the protocol of ``algorithms.base`` with an oracle for a client.
+
+A few reliable sites (hospitals, banks) can answer exactly, and each round costs them more than any
+arithmetic. So a client does not take local steps; it is asked, and answers with sums over its rows
+(``oracle``). A round is
+
+    question = broadcast(state)         server   named arrays, the same for every client
+    up_k = answer(client, question)     client   named arrays of any shape
+    total = Σ_k π_k up_k                engine   answers are only ever summed; counts are added as they are
+    state = server_update(total)        server
+
+and ``estimate(state)`` is the only way to a model. Every evaluated point comes with its loss and gradient,
+from which ``certificate(state)`` proves how far it is from the optimum: no solver needs a round to know
+that it may stop. ``again`` takes the state to another λ and keeps what was learnt.
+
+A state holds, once its first round is done:
+
+    w, loss, gradient          the best point so far, in flat form, and what clients answered there
+    mean_x, mean_t, mean_xt, mean_yy, floor, rows      moments (see ``oracle``)
+    scales                     of the loss and of the gradient, for certificates
+    dual                       the best lower bound of the optimal objective
+    refused                    how many clients refused second-order statistics: too few rows; rare values
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from unpooled.algorithms.base import State
+from unpooled.algorithms.exact import oracle
+from unpooled.algorithms.exact.null_model import null_model
+from unpooled.algorithms.exact.oracle import NONE
+from unpooled.algorithms.exact.shrinkage import shrinkage
+from unpooled.algorithms.exact.site import Site
+from unpooled.arrays import Array, Arrays, Float
+from unpooled.certificate import Certificate, certify, dual_bound, has_dual
+from unpooled.losses import Softmax
+from unpooled.losses.rowwise import rowwise
+from unpooled.problem import BoundProblem
+
+MOMENTS = ("mean_x", "mean_t", "mean_xt", "mean_yy", "floor", "rows")
+
+
+@dataclass(frozen=True)
+class ExactSolver(ABC):
+    """The protocol; every exact solver implements it.
+
+    ``min_rows``: a client with fewer rows, or with a column in which fewer rows stand out, shares no
+    second-order statistics.
+    """
+
+    min_rows: int = 10
+
+    name: ClassVar[str]
+    is_second_order: ClassVar[bool]
+
+    def lacks(self, problem: BoundProblem) -> str | None:
+        """What the problem would need for this solver, if it does not have it."""
+        return None
+
+    def init(self, problem: BoundProblem, w0: Float) -> State:
+        """The state before the first round."""
+        return State(0, {"start": w0, "refused": np.zeros(2, dtype=np.int64)})
+
+    @abstractmethod
+    def broadcast(self, problem: BoundProblem, state: State) -> Arrays:
+        """The question to every client."""
+
+    def answer(self, problem: BoundProblem, site: Site, question: Arrays) -> Arrays:
+        """One client's answer."""
+        return oracle.answer(problem, site, question, self.min_rows)
+
+    @abstractmethod
+    def server_update(self, problem: BoundProblem, state: State, total: Arrays) -> State:
+        """The next state."""
+
+    @abstractmethod
+    def again(self, problem: BoundProblem, state: State) -> State:
+        """The state, whose last point was found for another λ, made ready for this problem's."""
+
+    def estimate(self, problem: BoundProblem, state: State) -> Float:
+        """The model: a point that was evaluated.
+
+        Softmax knows its intercepts up to a number added to all of them; they are made to sum to zero.
+        """
+        w, n = state.arrays["w"], problem.layout.n_coefficients
+        if isinstance(problem.problem.loss, Softmax) and w.size > n:
+            w = np.concatenate([w[:n], w[n:] - w[n:].mean()])
+        return w
+
+    def certificate(self, problem: BoundProblem, state: State) -> Certificate:
+        """How far ``estimate`` is from the optimum."""
+        a = state.arrays
+        scales = float(a["scales"][0]), float(a["scales"][1])
+        h = shrinkage(problem)
+        return certify(problem, h, a["w"], float(a["loss"]), a["gradient"], a, scales, float(a["dual"]))
+
+
+def opening(problem: BoundProblem, start: Float, features: Array, working: Array) -> Arrays:
+    """The first question: moments, which tell all about w = 0 for canonical losses, or else the point."""
+    loss = rowwise(problem.problem.loss)
+    if loss is not None and loss.is_canonical and not start.any():
+        return {"features": features}
+    return {"w": start, "features": NONE} | ({"working": working} if working.size else {})
+
+
+def opened(problem: BoundProblem, state: State, total: Arrays) -> Arrays:
+    """What the state holds after the first round."""
+    arrays = {name: total[name] for name in MOMENTS} | {"refused": refused(total), "dual": np.array(-np.inf)}
+    loss = rowwise(problem.problem.loss)
+    steep = float(np.abs(total["mean_xt"]).max())
+    if loss is not None and loss.is_canonical:
+        null = null_model(problem, total)
+        scale, steep = null.loss - float(total["floor"]), float(np.abs(null.gradient).max())
+        arrays |= {"w": null.w, "loss": np.array(null.loss), "gradient": null.gradient}
+    if "loss" in total:
+        arrays |= {"w": state.arrays["start"], "loss": total["loss"], "gradient": total["gradient"]}
+        if loss is None or not loss.is_canonical:
+            scale, steep = float(total["loss"]), max(steep, float(np.abs(total["gradient"]).max()))
+    if not np.isfinite(arrays["loss"]):
+        raise ValueError("the objective at the start w0 is not finite")
+    tiny = 1e-14 * (abs(float(arrays["loss"])) + float(total["mean_yy"])) + 1e-300
+    arrays["scales"] = np.array([max(abs(scale), tiny), max(steep, tiny)])
+    return arrays | {"dual": np.array(bound(problem, arrays))}
+
+
+def refused(total: Arrays) -> Array:
+    """How many clients refused: for too few rows, for rare values."""
+    return np.array([int(total.get("refused_rows", 0)), int(total.get("refused_columns", 0))])
+
+
+def bound(problem: BoundProblem, arrays: Arrays) -> float:
+    """The best lower bound of the optimal objective, this point's included."""
+    h = shrinkage(problem)
+    if not has_dual(problem, h):
+        return -np.inf
+    here = dual_bound(problem, h, arrays["w"], float(arrays["loss"]), arrays["gradient"], arrays)
+    return max(float(arrays["dual"]), here)

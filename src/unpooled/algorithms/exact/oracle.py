@@ -1,0 +1,196 @@
+"""The client's part of every exact solver: an oracle of sums, with a small vocabulary.
+
+A question is a dictionary of named arrays; what it holds says what is asked:
+
+    features, center    moments: the means of x, t, x·t and y² (t the targets of the loss, x and y less
+                        ``center`` where it is given), and the Gram matrix Σ share x xᵀ of these features
+    w                   the loss and its gradient at w
+    w, working          and the Hessian on these coordinates of the flat vector
+    models              the loss at each of several points, the rows of this array
+    curvature           an upper bound of the curvature of this client's loss, its own means taken off
+
+Answers are weighted with the rows' shares, so Σ_k π_k of them is the mean over all rows: an engine needs no
+other arithmetic, and neither does secure aggregation. Numbers of a whole type are counts, and are added.
+
+The Gram matrix and the Hessian are left out where they could give a row away; one of two counts says why.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unpooled.algorithms.exact.site import Site, packed
+from unpooled.arrays import Array, Arrays, Float
+from unpooled.losses.base import LinearLoss
+from unpooled.losses.rowwise import rowwise
+from unpooled.losses.softmax import Softmax
+from unpooled.plain import with_ones
+from unpooled.problem import BoundProblem
+from unpooled.spectrum import largest_eigenvalue
+from unpooled.validation import blocks, is_sparse
+
+MARGIN = 1.02  # of a curvature bound found by power iteration, which comes from below
+NONE = np.empty(0, dtype=np.int64)
+EXACT_BELOW = 600  # features up to which the curvature bound is a true eigenvalue
+
+
+def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -> Arrays:
+    """One client's answer."""
+    up: Arrays = {}
+    names = [name for name in ("features", "working") if name in question]
+    columns = np.unique(np.concatenate([NONE, *(site_columns(problem, question[n]) for n in names)]))
+    may_share = True
+    if columns.size:
+        few_rows, few_values = refusals(site, columns, min_rows)
+        up |= {"refused_rows": np.array(int(few_rows)), "refused_columns": np.array(int(few_values))}
+        may_share = not few_rows and not few_values
+    if "features" in question:
+        up |= moments(problem, site, question["features"], question.get("center"), may_share)
+    if "w" in question:
+        up |= evaluated(problem, site, question["w"], question.get("working"), may_share)
+    if "models" in question:
+        each = [evaluated(problem, site, w, None, False)["loss"] for w in question["models"]]
+        up["losses"] = np.array(each, dtype=np.float64)
+    if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
+        up["curvature"] = np.array(curvature_bound(problem, site))
+    return up
+
+
+def site_columns(problem: BoundProblem, coordinates: Array) -> Array:
+    """The columns of X behind coordinates of the flat vector; intercepts have none."""
+    coordinates = coordinates[coordinates < problem.layout.n_coefficients]
+    return coordinates % (problem.layout.n_coefficients // problem.layout.n_outputs)
+
+
+def refusals(site: Site, columns: Array, min_rows: int) -> tuple[bool, bool]:
+    """Whether there are fewer than ``min_rows`` rows; whether in a column fewer than that stand out.
+
+    Rows stand out where they are not zero, or where they differ from a value that most others share; such a
+    value is the median of any 2·min_rows rows. A column in which no row stands out tells nothing of any.
+    """
+    n, X = site.n_rows, site.X
+    if n < min_rows:
+        return True, False
+    if is_sparse(X):
+        filled = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])[columns]
+        if ((filled > 0) & (filled < min_rows)).any():
+            return False, True
+        X = X[:, columns[filled > n - min_rows]].toarray()  # these are nearly dense
+        columns = np.arange(X.shape[1])
+    for part in blocks(len(columns), n):
+        A = np.asarray(X[:, columns[part]])
+        filled = np.count_nonzero(A, axis=0)
+        common = np.sort(A[: 2 * min_rows + 1], axis=0)[min(n, 2 * min_rows + 1) // 2]
+        apart = np.count_nonzero(common != A, axis=0)
+        few = (filled > 0) & (filled < min_rows)
+        if (few | ((apart > 0) & (apart < min(min_rows, n / 2)))).any():
+            return False, True
+    return False, False
+
+
+def moments(
+    problem: BoundProblem, site: Site, features: Array, center: Float | None, may_share: bool
+) -> Arrays:
+    """Means over the rows, and the Gram matrix of ``features``."""
+    p = site.X.shape[1]
+    loss = rowwise(problem.problem.loss)
+    y = site.y if center is None else site.y - center[p]
+    T = y[:, None] if loss is None else loss.targets(y, problem.layout.n_outputs)
+    weight = float(site.share.sum())
+    mean_x, mean_t = site.X.T @ site.share, site.share @ T
+    xt = site.pull_back(T, intercept=False)
+    if center is not None:
+        mean_x = mean_x - weight * center[:p]
+        xt = xt - np.multiply.outer(mean_t, center[:p]).ravel()
+    up: Arrays = {
+        "mean_x": np.asarray(mean_x, dtype=np.float64),
+        "mean_t": mean_t,
+        "mean_xt": xt,
+        "mean_yy": np.array(site.share @ np.square(y)),
+        "floor": np.array(0.0 if loss is None else site.share @ loss.floor(site.y)),
+        "rows": np.array(site.n_rows),
+    }
+    if features.size and may_share:
+        shift = None if center is None else center[features]
+        up["gram"] = packed(site.gram(features, site.share, shift))
+    return up
+
+
+def evaluated(problem: BoundProblem, site: Site, w: Float, working: Array | None, may_share: bool) -> Arrays:
+    """The loss and its gradient at w, and the Hessian on the working set."""
+    layout, loss = problem.layout, rowwise(problem.problem.loss)
+    if loss is None:
+        return _plain(problem, site, w)
+    with np.errstate(over="ignore", invalid="ignore"):
+        Z = site.margins(w, layout.n_outputs)
+        up: Arrays = {
+            "loss": np.array(loss.total(Z, site.y, site.share)),
+            "gradient": site.pull_back(loss.residuals(Z, site.y), layout.n_intercepts > 0),
+        }
+        if working is not None and working.size and may_share:
+            up["hessian"] = packed(_hessian(problem, site, working, loss.curvature(Z, site.y)))
+    return up
+
+
+def _hessian(problem: BoundProblem, site: Site, working: Array, P: Float) -> Float:
+    """Σ_i share_i (d²ℓ/dz²)_{cc'} x_j x_j' over the coordinates (c, j) of the working set."""
+    p, n_outputs = site.X.shape[1], problem.layout.n_outputs
+    is_intercept = working >= n_outputs * p
+    column = np.where(is_intercept, p, working % p)
+    output = np.where(is_intercept, working - n_outputs * p, working // p)
+    if not isinstance(problem.problem.loss, Softmax):
+        return site.gram(column, site.share * P[:, 0])
+    H = np.zeros((len(working), len(working)))
+    for c in range(n_outputs):
+        own = np.flatnonzero(output == c)
+        if own.size:
+            H[np.ix_(own, own)] = site.gram(column[own], site.share * P[:, c])
+    needed, place = np.unique(column, return_inverse=True)
+    A = site.columns(needed)
+    for part in blocks(site.n_rows, len(working)):
+        B = A[part].toarray() if is_sparse(A) else np.asarray(A[part])
+        B = B[:, place] * P[part][:, output] * np.sqrt(site.share[part, None])
+        H -= B.T @ B
+    return H
+
+
+def curvature_bound(problem: BoundProblem, site: Site) -> float:
+    """λ_max of Σ_i share_i c_i x_i x_iᵀ, c_i the loss's bound of its curvature.
+
+    With an intercept, of the rows less their own mean, and at least the intercept's Σ_i share_i c_i: how the
+    means of clients differ is left out.
+    """
+    c = np.asarray(problem.problem.loss.curvature(site.y), dtype=np.float64) * site.share
+    X, free = site.X, problem.layout.n_intercepts > 0
+    total = float(c.sum())
+    mean = np.asarray(X.T @ c) / total if free and total > 0.0 else np.zeros(X.shape[1])
+
+    def product(u: Float) -> Array:
+        z = X @ u - mean @ u
+        return np.asarray(X.T @ (c * z) - mean * (c @ z))
+
+    if X.shape[1] <= EXACT_BELOW:
+        G = site.gram(np.arange(X.shape[1]), c, mean if free else None)
+        largest = float(np.linalg.eigvalsh(G)[-1])
+    else:
+        largest = MARGIN * largest_eigenvalue(product, X.shape[1], 100)
+    return max(largest, total if free else 0.0)
+
+
+def _plain(problem: BoundProblem, site: Site, w: Float) -> Arrays:
+    """For a user's loss in NumPy: its mean over the rows, times their weight."""
+    loss: Any = problem.problem.loss
+    assert not isinstance(loss, LinearLoss)
+    weight = float(site.share.sum())
+    extra = (site.share * (site.n_rows / weight),) if site.is_weighted else ()
+    ones = problem.layout.n_intercepts > 0
+    shape = problem.layout.shape
+    at = w if ones else w.reshape(shape)
+    X = with_ones(site.X) if ones else site.X
+    if len(shape) > 1 and not ones:
+        X = X.reshape(site.n_rows, *shape)
+    value = float(loss.value(at, X, site.y, *extra))
+    gradient = np.asarray(loss.gradient(at, X, site.y, *extra), dtype=np.float64).ravel()
+    return {"loss": np.array(weight * value), "gradient": weight * gradient}

@@ -1,0 +1,180 @@
+"""Penalties on flat vectors in NumPy, as servers use them: value, prox, and the conjugate for dual bounds.
+
+ℓ1, elastic net and group norm are one formula: groups g of coordinates with weights λ_g, and ridges r_j,
+
+    h(w) = Σ_g λ_g ‖w_g‖₂ + ½ Σ_j r_j w_j²,
+
+where unpenalised coordinates (intercepts) are groups of weight zero.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from unpooled.arrays import Array, Float
+from unpooled.penalties import L1, ElasticNet, GroupL2, Nuclear, Zero
+from unpooled.problem import BoundProblem
+
+
+class Shrinkage(ABC):
+    """A penalty h on the flat vectors of a problem."""
+
+    @property
+    def has_dual(self) -> bool:
+        """Whether ``limit`` and ``conjugate`` make a dual bound."""
+        return True
+
+    @abstractmethod
+    def value(self, w: Float) -> float:
+        """h(w)."""
+
+    @abstractmethod
+    def prox(self, v: Float, step: float) -> Float:
+        """argmin ½‖w − v‖² + step·h(w)."""
+
+    def limit(self, u: Float) -> float:
+        """The largest factor α ≤ 1 with h*(αu) < ∞; intercepts are left to the caller."""
+        raise NotImplementedError
+
+    def conjugate(self, u: Float) -> float:
+        """h*(u) where it is finite."""
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Shrinkage):
+    """``of`` (size,): the group of each coordinate; ``weight`` (groups,); ``ridge`` (size,).
+
+    The intercepts' groups come last, one by one.
+    """
+
+    of: Array
+    weight: Float
+    ridge: Float
+    n_intercepts: int = 0
+
+    @property
+    def has_dual(self) -> bool:
+        """Not where coefficients are free: their gradient is never exactly zero."""
+        return bool((self.weight[self.of] + self.ridge)[: self.n_penalised].all()) and self.n_penalised > 0
+
+    @cached_property
+    def n_penalised(self) -> int:
+        """The coordinates before the intercepts."""
+        return int(np.sum(self.of < self.n_groups_penalised))
+
+    @cached_property
+    def n_groups_penalised(self) -> int:
+        """The groups before those of the intercepts."""
+        return len(self.weight) - self.n_intercepts
+
+    def norms(self, v: Float) -> Float:
+        """‖v_g‖₂."""
+        return np.sqrt(np.bincount(self.of, np.square(v), len(self.weight)))
+
+    def value(self, w: Float) -> float:
+        """h(w)."""
+        return float(self.weight @ self.norms(w) + 0.5 * self.ridge @ np.square(w))
+
+    def prox(self, v: Float, step: float) -> Float:
+        """(1 − step·λ_g/‖v_g‖)₊ v_j / (1 + step·r_j)."""
+        norms = self.norms(v)
+        kept = np.maximum(norms - step * self.weight, 0.0) / np.where(norms > 0.0, norms, 1.0)
+        return np.asarray(kept[self.of] * v / (1.0 + step * self.ridge))
+
+    def limit(self, u: Float) -> float:
+        """Bound by the groups without a ridge."""
+        n, groups = self.n_penalised, self.n_groups_penalised
+        hard = np.ones(groups, dtype=bool)
+        hard[self.of[:n][self.ridge[:n] > 0.0]] = False
+        norms = self.norms(u)[:groups][hard]
+        ratios = self.weight[:groups][hard] / np.where(norms > 0.0, norms, 1.0)
+        return float(np.where(norms > 0.0, ratios, 1.0).min(initial=1.0))
+
+    def conjugate(self, u: Float) -> float:
+        """Σ_j (|u_j| − λ_j)₊²/(2r_j): ridges come with groups of one coordinate."""
+        soft = np.flatnonzero(self.ridge > 0.0)
+        excess = np.maximum(np.abs(u[soft]) - self.weight[self.of[soft]], 0.0)
+        return float(np.sum(np.square(excess) / (2.0 * self.ridge[soft])))
+
+    def within(self, working: Array) -> Blocks:
+        """The same on some coordinates, which hold whole groups."""
+        groups, of = np.unique(self.of[working], return_inverse=True)
+        count = int(np.sum(groups >= self.n_groups_penalised))
+        return Blocks(of, self.weight[groups], self.ridge[working], count)
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank(Shrinkage):
+    """λ times the nuclear norm of the first ``shape[0]·shape[1]`` coordinates."""
+
+    lam: float
+    shape: tuple[int, int]
+
+    def _split(self, v: Float) -> tuple[Float, Float]:
+        n = math.prod(self.shape)
+        return v[:n].reshape(self.shape), v[n:]
+
+    def value(self, w: Float) -> float:
+        """λ Σ σ_i."""
+        return self.lam * float(np.linalg.svd(self._split(w)[0], compute_uv=False).sum())
+
+    def prox(self, v: Float, step: float) -> Float:
+        """Soft thresholding of the singular values."""
+        W, rest = self._split(v)
+        left, sigma, right = np.linalg.svd(W, full_matrices=False)
+        W = (left * np.maximum(sigma - step * self.lam, 0.0)) @ right
+        return np.concatenate([W.ravel(), rest])
+
+    def limit(self, u: Float) -> float:
+        """λ over the operator norm."""
+        largest = float(np.linalg.svd(self._split(u)[0], compute_uv=False).max(initial=0.0))
+        return min(1.0, self.lam / largest) if largest > 0.0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Foreign(Shrinkage):
+    """A user's own penalty: value and prox only."""
+
+    problem: BoundProblem
+
+    @property
+    def has_dual(self) -> bool:
+        """Unknown."""
+        return False
+
+    def value(self, w: Float) -> float:
+        """h(w)."""
+        return float(self.problem.problem.penalty.value(self.problem.layout.unpack(w)[0]))
+
+    def prox(self, v: Float, step: float) -> Float:
+        """Its prox."""
+        return self.problem.prox(v, step)
+
+
+def shrinkage(problem: BoundProblem) -> Shrinkage:
+    """The problem's penalty on flat vectors."""
+    penalty, layout = problem.problem.penalty, problem.layout
+    n, free = layout.n_coefficients, layout.n_intercepts
+    if type(penalty) is Nuclear:
+        record = penalty.record(layout.shape, layout.order)
+        return LowRank(penalty.lam, (record.rows, record.columns))
+    ridge, of, weight = np.zeros(n + free), np.arange(n), np.zeros(n)
+    if type(penalty) is L1:
+        weight = np.full(n, penalty.lam)
+    elif type(penalty) is ElasticNet:
+        weight = np.full(n, penalty.lam * penalty.l1_ratio)
+        ridge[:n] = penalty.lam * (1.0 - penalty.l1_ratio)
+    elif type(penalty) is GroupL2:
+        group = penalty.record(layout.shape, layout.order)
+        of[group.members] = np.repeat(np.arange(len(group.weights)), np.diff(group.starts))
+        weight = penalty.lam * group.weights
+    elif type(penalty) is not Zero:
+        return Foreign(problem)
+    of = np.concatenate([of, len(weight) + np.arange(free)])
+    return Blocks(of, np.concatenate([weight, np.zeros(free)]), ridge, free)

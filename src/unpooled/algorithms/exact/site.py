@@ -1,0 +1,101 @@
+"""One client's rows as its oracle works on them, dense or CSR, in NumPy and BLAS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from unpooled.arrays import Array, Float
+from unpooled.client import Client
+from unpooled.validation import blocks, is_sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """Rows X (n, p), targets y (n,) and ``share`` (n,), the s_i/n_k whose sum over a whole client is one.
+
+    Sums over rows are weighted with ``share``, so that Σ_k π_k of them is the mean over all rows.
+    """
+
+    X: Any
+    y: Float
+    share: Float
+    is_weighted: bool
+
+    @classmethod
+    def of(cls, client: Client) -> Site:
+        """The rows of a client; rows that are matrices are flattened."""
+        X = client.X if is_sparse(client.X) else np.asarray(client.X).reshape(client.n_rows, -1)
+        s = np.ones(client.n_rows) if client.sample_weight is None else client.sample_weight
+        y = np.asarray(client.y, dtype=np.float64)
+        return cls(X, y, np.asarray(s / client.n_rows), client.sample_weight is not None)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.y)
+
+    def rows(self, chosen: Array) -> Site:
+        """Some of the rows, with their shares as they were."""
+        return Site(self.X[chosen], self.y[chosen], self.share[chosen], self.is_weighted)
+
+    def margins(self, w: Float, n_outputs: int) -> Float:
+        """Z = XW + b, shape (n, C), for a flat w: C times p coefficients, then perhaps C intercepts."""
+        p = self.X.shape[1]
+        Z = np.asarray(self.X @ w[: n_outputs * p].reshape(n_outputs, p).T, dtype=np.float64)
+        return Z + w[n_outputs * p :] if w.size > n_outputs * p else Z
+
+    def pull_back(self, U: Float, intercept: bool) -> Float:
+        """Σ_i share_i x_i U_i as a flat vector, with the intercepts' Σ_i share_i U_i behind it."""
+        U = self.share[:, None] * U
+        flat = np.asarray(self.X.T @ U, dtype=np.float64).T.ravel()
+        return np.concatenate([flat, U.sum(axis=0)]) if intercept else flat
+
+    def columns(self, chosen: Array) -> Any:
+        """Columns of [X, 1]; index p is the column of ones."""
+        p = self.X.shape[1]
+        of_X = chosen[chosen < p]
+        A = self.X[:, of_X] if len(of_X) < p else self.X
+        if len(of_X) == len(chosen):
+            return A
+        ones = np.ones((self.n_rows, len(chosen) - len(of_X)))
+        if is_sparse(A):
+            return sparse.hstack([A, sparse.csr_array(ones)], format="csr")
+        return np.concatenate([A, ones], axis=1)
+
+    def gram(self, chosen: Array, weight: Float, center: Float | None = None) -> Float:
+        """Aᵀ diag(weight) A for the columns A of [X, 1], ``center`` taken off each row first; weight ≥ 0.
+
+        ``chosen`` is sorted, so that the column of ones is the last.
+        """
+        root, A = np.sqrt(weight)[:, None], self.columns(chosen)
+        if is_sparse(A):
+            S: Any = sparse.csr_array(A.multiply(root))
+            G = np.asarray((S.T @ S).toarray(), dtype=np.float64)
+            if center is None:
+                return G
+            moved = np.multiply.outer(A.T @ weight - 0.5 * weight.sum() * center, center)
+            return np.asarray(G - moved - moved.T)
+        total = np.zeros((len(chosen), len(chosen)))
+        for part in blocks(self.n_rows, max(len(chosen), 1)):
+            B = np.asarray(A[part], dtype=np.float64)
+            B = (B if center is None else B - center) * root[part]
+            total += B.T @ B
+        return total
+
+
+def packed(H: Float) -> Float:
+    """The upper triangle of a symmetric matrix, row by row: half the bytes on the wire."""
+    return H[np.triu_indices(len(H))]
+
+
+def unpacked(triangle: Float, size: int) -> Float:
+    """The symmetric matrix of an upper triangle."""
+    H = np.empty((size, size))
+    rows, columns = np.triu_indices(size)
+    H[rows, columns] = triangle
+    H[columns, rows] = triangle
+    return H

@@ -1,0 +1,219 @@
+"""Cross-validation inside the sites, or over them: rows stay where they are, and folds share their rounds."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unpooled.algorithms.exact.choose import choose
+from unpooled.algorithms.exact.rounds import Server, Solve
+from unpooled.algorithms.exact.site import unpacked
+from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
+from unpooled.arrays import Array, Arrays, Float
+from unpooled.data import FederatedData
+from unpooled.engines.oracles import Fold, Question
+from unpooled.ledger import Ledger
+from unpooled.path import Path, Point, assembled, check_grid, grid_of, opened_tasks, walk
+from unpooled.problem import BoundProblem, Problem
+from unpooled.solve import bind, check_numbers, open_clients
+
+RULES = ("min", "1se")
+
+
+@dataclass(eq=False, repr=False)
+class CrossValidation:
+    """Held-out losses at each λ, and the path on all rows.
+
+    ``losses`` (λ, fold) are mean losses of held-out rows; ``mean`` weighs folds by ``fold_weights``, ``se``
+    is its standard error. ``index`` is the position of the chosen λ: the one of least mean ("min"), or the
+    largest whose mean is within one standard error of that ("1se").
+    """
+
+    path: Path
+    losses: Float
+    fold_weights: Float
+    mean: Float
+    se: Float
+    rule: str
+    index: int
+
+    @property
+    def lam(self) -> float:
+        """The chosen λ."""
+        return float(self.path.lambdas[self.index])
+
+    @property
+    def model(self) -> tuple[Float, Any]:
+        """(w, intercept) at the chosen λ, from all rows."""
+        return self.path.model(self.index)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What crossed the network, all in all."""
+        return self.path.ledger
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of communication, all of them."""
+        return self.path.ledger.rounds
+
+    def __repr__(self) -> str:
+        at = f"{self.mean[self.index]:.5g} ± {self.se[self.index]:.2g}"
+        return f"CrossValidation(λ = {self.lam:.4g} by {self.rule!r}, held-out loss {at}; {self.ledger})"
+
+
+def cross_validate(
+    problem: Problem,
+    data: FederatedData,
+    *,
+    folds: int | str | ArrayLike = 5,
+    rule: str = "min",
+    seed: int = 0,
+    lambdas: ArrayLike | None = None,
+    n_lambdas: int = 100,
+    ratio: float | None = None,
+    solver: Any = "auto",
+    tol: float = 1e-8,
+    max_rounds: int = 500,
+    min_rows: int = 10,
+    second_order: bool = True,
+    at_once: int = 10,
+    engine: Any = None,
+) -> CrossValidation:
+    """Choose λ by the loss on rows that were left out.
+
+    ``folds``: a number (each client deals its own rows into so many, see ``deal``), "sites" (leave one site
+    out at a time), or one fold number per row in the order of the data. The grid of λ is that of all rows,
+    and the arguments are those of ``path``. With sufficient statistics everything takes one round: each
+    fold's are sent apart. Otherwise the folds and the fit to all rows are asked in the same rounds.
+    """
+    bound = bind(problem, data)
+    check_numbers(tol, max_rounds, min_rows)
+    check_grid(n_lambdas, ratio, at_once)
+    if rule not in RULES:
+        raise ValueError(f"rule must be 'min' or '1se', got {rule!r}")
+    of, count = fold_numbers(folds, data, seed)
+    chosen, notes = choose(bound, solver, min_rows, second_order)
+    server = Server(open_clients(engine, data))
+    zero = np.zeros(bound.layout.size)
+    left_out: list[Arrays] = []
+    if isinstance(chosen, SufficientStatistics):
+        tasks, left_out = _from_statistics(chosen, bound, of, count, server)
+    else:
+        kept = [None, *(Fold(of, f, held_out=False) for f in range(count))]
+        tasks = [Solve(chosen, bound, chosen.init(bound, zero), fold) for fold in kept]
+    tasks = opened_tasks(tasks, server, notes, data.n_clients)
+    grid = grid_of(tasks[0], server, lambdas, n_lambdas, ratio)
+    points = walk(tasks, grid, at_once, server, tol, max_rounds)
+    if isinstance(tasks[0].solver, SufficientStatistics):
+        weights = np.array([float(total["weight"]) for total in left_out])
+        models = [np.array([row[f].state for row in points]) for f in range(1, count + 1)]
+        losses = np.array([_held_out(m, t) for m, t in zip(models, left_out, strict=True)]).T
+    else:
+        losses, weights = _scored(tasks, points, of, server)
+    if folds == "sites":
+        notes.append("one site was left out at a time: differences of such fits are about single sites.")
+    whole = assembled(bound, grid, [row[0] for row in points], server, tasks[0], notes)
+    return chosen_by(rule, whole, losses, weights)
+
+
+def deal(data: FederatedData, folds: int, seed: int) -> Array:
+    """A fold for every row: each client shuffles its rows and deals them out, beginning at a fold of its own.
+
+    A client's folds depend on the seed and its id, not on the other clients.
+    """
+    of = np.empty(data.n_rows, dtype=np.int64)
+    for name, start, stop in zip(data.ids, data.offsets[:-1], data.offsets[1:], strict=True):
+        key = int.from_bytes(hashlib.blake2b(repr(name).encode(), digest_size=8).digest())
+        draws = np.random.default_rng([seed, key, folds])
+        of[start:stop] = (draws.permutation(int(stop - start)) + draws.integers(folds)) % folds
+    return of
+
+
+def fold_numbers(folds: Any, data: FederatedData, seed: int) -> tuple[Array, int]:
+    """The fold of each row, and how many folds there are."""
+    if isinstance(folds, str):
+        if folds != "sites":
+            raise ValueError(f"folds must be a number, 'sites' or one number per row, got {folds!r}")
+        of = np.repeat(np.arange(data.n_clients), data.sizes)
+    elif np.ndim(folds) == 0:
+        if isinstance(folds, bool) or not isinstance(folds, int | np.integer) or folds < 2:
+            raise ValueError(f"folds must be a whole number ≥ 2, got {folds!r}")
+        of = deal(data, int(folds), seed)
+    else:
+        of = np.asarray(folds)
+        if of.shape != (data.n_rows,) or of.dtype.kind not in "iu" or of.min() < 0:
+            raise ValueError(f"folds must hold {data.n_rows} whole numbers from 0, one per row")
+    count = int(of.max()) + 1
+    sizes = np.bincount(of, minlength=count)
+    if count < 2 or not sizes.all():
+        raise ValueError(f"{count} folds with {sizes.tolist()[:10]} rows: there must be two, and none empty")
+    return of, count
+
+
+def _from_statistics(
+    solver: SufficientStatistics, bound: BoundProblem, of: Array, count: int, server: Server
+) -> tuple[list[Solve], list[Arrays]]:
+    """The fit to all rows and those without a fold, from statistics sent fold by fold in one round."""
+    folds = [Fold(of, f, held_out=True) for f in range(count)]
+    state = solver.init(bound, np.zeros(bound.layout.size))
+    for _ in range(2):  # the second where statistics have to be centred
+        question = solver.broadcast(bound, state)
+        totals = server.ask([Question(solver, bound, question, fold) for fold in folds])
+        before, state = state, solver.server_update(bound, state, pooled(totals))
+        if "w" in state.arrays or state.arrays["refused"].any():
+            break
+    tasks = [Solve(solver, bound, state)]
+    for f, fold in enumerate(folds):
+        rest = pooled(totals[:f] + totals[f + 1 :])
+        own = state if state.arrays["refused"].any() else solver.server_update(bound, before, rest)
+        tasks.append(Solve(solver, bound, own, fold._replace(held_out=False)))
+    return tasks, totals
+
+
+def pooled(totals: list[Arrays]) -> Arrays:
+    """The answer of several folds together."""
+    weight = sum(float(total["weight"]) for total in totals)
+    out: Arrays = {}
+    for name in set[str]().union(*totals):
+        parts = [total for total in totals if name in total]
+        counts = parts[0][name].dtype.kind in "iu" or name == "weight"
+        terms = [t[name] if counts else t[name] * (float(t["weight"]) / weight) for t in parts]
+        out[name] = np.asarray(sum(terms[1:], terms[0]))
+        if name.startswith("refused"):  # a client that refuses may do so for every fold
+            out[name] = np.array(max(int(total[name]) for total in parts))
+    return out
+
+
+def _held_out(models: Float, total: Arrays) -> Float:
+    """½ Σ s (x·v + b − y)² of a fold, from its statistics, for each row (v, b) of ``models``."""
+    p = len(total["mean_x"])
+    V, b = models[:, :p], models[:, p:].sum(axis=1)
+    square = np.sum(V @ unpacked(total["gram"], p) * V, axis=1) + np.square(b) + float(total["mean_yy"])
+    cross = V @ total["mean_xt"] - b * (V @ total["mean_x"]) + b * float(total["mean_t"][0])
+    return np.asarray(np.maximum(0.5 * square - cross, 0.0))
+
+
+def _scored(tasks: list[Solve], points: list[list[Point]], of: Array, server: Server) -> tuple[Float, Float]:
+    """The held-out losses of every fold's path and the folds' weights, in one round."""
+    questions = []
+    for f, task in enumerate(tasks[1:]):
+        models = {"models": np.array([row[f + 1].w for row in points])}
+        questions.append(Question(task.solver, task.problem, models, Fold(of, f, held_out=True)))
+    totals = server.ask(questions)
+    return np.array([t["losses"] for t in totals]).T, np.array([float(t["weight"]) for t in totals])
+
+
+def chosen_by(rule: str, path: Path, losses: Float, weights: Float) -> CrossValidation:
+    """The λ that a rule takes."""
+    weights = weights / weights.sum()
+    mean = losses @ weights
+    se = np.sqrt(np.square(losses - mean[:, None]) @ weights / (losses.shape[1] - 1))
+    index = int(np.argmin(mean))
+    if rule == "1se":
+        index = int(np.argmax(mean <= mean[index] + se[index]))
+    return CrossValidation(path, losses, weights, mean, se, rule, index)

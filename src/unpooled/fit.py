@@ -1,0 +1,56 @@
+"""The result of an exact fit: the model, the proof of how good it is, and what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from unpooled.arrays import Arrays, Float
+from unpooled.certificate import Certificate
+from unpooled.ledger import Ledger, megabytes
+from unpooled.problem import Problem
+
+
+@dataclass(eq=False, repr=False)
+class Fit:
+    """What ``solve`` returns.
+
+    ``w`` has the shape of the coefficients, ``intercept`` is None where the problem has none. ``history``
+    holds round, objective and gap, one entry for each evaluated round. ``converged`` says whether the
+    certificate reached ``tol``; ``notes`` what was chosen, and what was refused.
+    """
+
+    problem: Problem
+    w: Float
+    intercept: Any
+    certificate: Certificate
+    converged: bool
+    tol: float
+    ledger: Ledger
+    solver: str
+    history: Arrays = field(repr=False)
+    notes: list[str]
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of communication, all of them."""
+        return self.ledger.rounds
+
+    def summary(self) -> str:
+        """The fit in a few lines of text."""
+        kept, objective = int(np.count_nonzero(self.w)), self.certificate.objective
+        ended = "reached" if self.converged else "NOT reached"
+        lines = [
+            f"{type(self.problem.loss).__name__} + {self.problem.penalty!r}, by {self.solver}",
+            f"  {kept} of {self.w.size} coefficients are not zero; objective {objective:.10g}",
+            f"  {self.certificate}; tolerance {self.tol:g} {ended}",
+            f"  {self.ledger.rounds} {'round' if self.ledger.rounds == 1 else 'rounds'}, "
+            f"{megabytes(self.ledger.bytes_up)} up, {megabytes(self.ledger.bytes_down)} down",
+            f"  left the sites, summed: {', '.join(self.ledger.kinds)}",
+        ]
+        return "\n".join(lines + [f"  {note}" for note in self.notes])
+
+    def __repr__(self) -> str:
+        return f"Fit({self.solver}: {self.rounds} rounds, {self.certificate})"

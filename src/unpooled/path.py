@@ -1,0 +1,231 @@
+"""A whole path of λ, each solution the start of the next, and the λ at which it begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unpooled.algorithms.exact.base import opening
+from unpooled.algorithms.exact.choose import choose
+from unpooled.algorithms.exact.null_model import null_model
+from unpooled.algorithms.exact.oracle import NONE
+from unpooled.algorithms.exact.rounds import Server, Solve
+from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
+from unpooled.arrays import Arrays, Float
+from unpooled.certificate import Certificate
+from unpooled.data import FederatedData
+from unpooled.engines.oracles import Question
+from unpooled.ledger import Ledger
+from unpooled.losses.rowwise import rowwise
+from unpooled.problem import BoundProblem, Problem
+from unpooled.solve import bind, check_numbers, fallback, not_converged, open_clients, refusal
+
+HUGE = 1e6  # times the gradient at zero: a λ at which only the intercept moves
+
+
+@dataclass(eq=False, repr=False)
+class Path:
+    """Models at ``lambdas``, from the largest down: ``coefs`` (n, …), ``intercepts`` (n, …) or None.
+
+    ``losses`` are the smooth parts of the objectives; ``n_rows`` is what information criteria need.
+    """
+
+    problem: Problem
+    lambdas: Float
+    coefs: Float
+    intercepts: Float | None
+    losses: Float
+    certificates: list[Certificate]
+    ledger: Ledger
+    solver: str
+    notes: list[str]
+    n_rows: int
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of communication, all of them."""
+        return self.ledger.rounds
+
+    @property
+    def n_nonzero(self) -> Any:
+        """How many coefficients are not zero, for each λ."""
+        return np.array([np.count_nonzero(w) for w in self.coefs])
+
+    def model(self, i: int) -> tuple[Float, Any]:
+        """(w, intercept) at ``lambdas[i]``."""
+        return self.coefs[i], None if self.intercepts is None else self.intercepts[i]
+
+    def __repr__(self) -> str:
+        first, last = self.lambdas[0], self.lambdas[-1]
+        return (
+            f"Path({len(self.lambdas)} λ from {first:.4g} to {last:.4g}, {self.n_nonzero[0]} to "
+            f"{self.n_nonzero[-1]} coefficients, {self.solver}: {self.ledger})"
+        )
+
+
+def lambda_max(problem: Problem, data: FederatedData, *, engine: Any = None) -> float:
+    """The smallest λ at which all coefficients are zero, in one round.
+
+    More rounds, for the intercept, where the loss has one and is not squared, logistic, softmax or Poisson.
+    """
+    bound = bind(problem, data)
+    return start_of_path(bound, Server(open_clients(engine, data)))
+
+
+def path(
+    problem: Problem,
+    data: FederatedData,
+    *,
+    lambdas: ArrayLike | None = None,
+    n_lambdas: int = 100,
+    ratio: float | None = None,
+    solver: Any = "auto",
+    tol: float = 1e-8,
+    max_rounds: int = 500,
+    min_rows: int = 10,
+    second_order: bool = True,
+    at_once: int = 10,
+    engine: Any = None,
+) -> Path:
+    """Solve for a decreasing sequence of λ; the λ of the problem's penalty does not matter.
+
+    ``lambdas``, or ``n_lambdas`` of them, evenly spaced in the logarithm from λ_max down to ``ratio`` · λ_max
+    (ratio None: 0.001, or 0.01 where there are fewer rows than features). With sufficient statistics all of
+    it takes one round. Otherwise ``at_once`` neighbouring λ are solved in the same rounds, from the solution
+    before them: more of them cost fewer rounds and more bytes. ``max_rounds`` holds for each such group; the
+    other arguments are those of ``solve``.
+    """
+    bound = bind(problem, data)
+    check_numbers(tol, max_rounds, min_rows)
+    check_grid(n_lambdas, ratio, at_once)
+    chosen, notes = choose(bound, solver, min_rows, second_order)
+    server = Server(open_clients(engine, data))
+    task = Solve(chosen, bound, chosen.init(bound, np.zeros(bound.layout.size)))
+    [task] = opened_tasks([task], server, notes, data.n_clients)
+    grid = grid_of(task, server, lambdas, n_lambdas, ratio)
+    points = walk([task], grid, at_once, server, tol, max_rounds)
+    return assembled(bound, grid, [row[0] for row in points], server, task, notes)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A solution on a path: flat, in the coordinates of the data, and the state's own."""
+
+    w: Float
+    state: Float
+    loss: float
+    certificate: Certificate
+
+
+def opened_tasks(tasks: list[Solve], server: Server, notes: list[str], n_clients: int) -> list[Solve]:
+    """Tasks after their first answers; those that a client refuses begin again with gradients."""
+    for _ in range(2):
+        while any(not task.is_refused and "w" not in task.state.arrays for task in tasks):
+            server.step(tasks)
+        if not any(task.is_refused for task in tasks):
+            break
+        notes.append(refusal(next(task for task in tasks if task.is_refused), n_clients))
+        tasks = [fallback(task, np.zeros(task.problem.layout.size)) for task in tasks]
+    return tasks
+
+
+def walk(
+    tasks: Sequence[Solve], grid: Float, at_once: int, server: Server, tol: float, max_rounds: int
+) -> list[list[Point]]:
+    """For each λ the solution of every task, ``at_once`` λ and all tasks in the same rounds."""
+    points: list[list[Point]] = []
+    states = [task.state for task in tasks]
+    group = 1 if isinstance(tasks[0].solver, SufficientStatistics) else at_once
+    for first in range(0, len(grid), group):
+        steps: list[Solve] = []
+        for lam in grid[first : first + group]:
+            for task, state in zip(tasks, states, strict=True):
+                problem = task.problem.with_lam(float(lam))
+                step = Solve(task.solver, problem, task.solver.again(problem, state), task.fold)
+                step.certify(server.ledger.rounds)
+                steps.append(step)
+        server.run(steps, tol, server.ledger.rounds + max_rounds)
+        found = [_point(step, tol, server) for step in steps]
+        points += [found[at : at + len(tasks)] for at in range(0, len(found), len(tasks))]
+        states = [step.state for step in steps[-len(tasks) :]]
+    return points
+
+
+def _point(step: Solve, tol: float, server: Server) -> Point:
+    assert step.certificate is not None
+    if step.certificate.relative > tol:
+        not_converged(step, tol, server.ledger.rounds)
+    w, a = step.solver.estimate(step.problem, step.state), step.state.arrays
+    return Point(w, a["w"], float(a["loss"]), step.certificate)
+
+
+def assembled(
+    bound: BoundProblem, grid: Float, points: list[Point], server: Server, task: Solve, notes: list[str]
+) -> Path:
+    """The path of its points."""
+    models = [bound.layout.unpack(point.w) for point in points]
+    return Path(
+        problem=bound.problem,
+        lambdas=grid,
+        coefs=np.array([w for w, _ in models]),
+        intercepts=np.array([b for _, b in models]) if bound.layout.n_intercepts else None,
+        losses=np.array([point.loss for point in points]),
+        certificates=[point.certificate for point in points],
+        ledger=server.ledger,
+        solver=task.solver.name,
+        notes=notes,
+        n_rows=int(task.state.arrays["rows"]),
+    )
+
+
+def check_grid(n_lambdas: Any, ratio: Any, at_once: Any) -> None:
+    """Refuse numbers that make no grid."""
+    for name, number in (("n_lambdas", n_lambdas), ("at_once", at_once)):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+            raise ValueError(f"{name} must be a whole number ≥ 1, got {number!r}")
+    if ratio is not None and not 0.0 < ratio < 1.0:
+        raise ValueError(f"ratio must lie between 0 and 1, got {ratio!r}")
+
+
+def grid_of(
+    task: Solve, server: Server, lambdas: ArrayLike | None, n_lambdas: int, ratio: float | None
+) -> Float:
+    """The λ of a path, from the largest down."""
+    if lambdas is not None:
+        given = np.asarray(lambdas, dtype=np.float64)
+        if given.ndim != 1 or not given.size or not np.isfinite(given).all() or (given <= 0.0).any():
+            raise ValueError(f"lambdas must be positive numbers, got {lambdas!r}")
+        return np.sort(given)[::-1]
+    largest = start_of_path(task.problem, server, task.state.arrays)
+    if largest == 0.0:
+        raise ValueError("λ_max is 0: no feature is related to the target, so there is no path; give lambdas")
+    few = int(task.state.arrays["rows"]) < task.problem.layout.n_coefficients
+    ratio = (1e-2 if few else 1e-3) if ratio is None else ratio
+    return np.asarray(largest * np.logspace(0.0, np.log10(ratio), n_lambdas))
+
+
+def start_of_path(bound: BoundProblem, server: Server, moments: Arrays | None = None) -> float:
+    """λ_max, from moments at hand where they are enough; else rounds are made for it."""
+    solver, _ = choose(bound, "anderson", 0, False)
+    loss, zero = rowwise(bound.problem.loss), np.zeros(bound.layout.size)
+    if loss is not None and loss.is_canonical:
+        if moments is None:
+            [moments] = server.ask([Question(solver, bound, opening(bound, zero, NONE, NONE))])
+        gradient = null_model(bound, moments).gradient
+    else:
+        [total] = server.ask([Question(solver, bound, {"w": zero})])
+        gradient = total["gradient"]
+        if bound.layout.n_intercepts:
+            alone = bound.with_lam(HUGE * (1.0 + float(np.abs(gradient).max())))
+            task = Solve(solver, alone, solver.init(alone, zero))
+            server.run([task], 1e-12, server.ledger.rounds + 100)
+            gradient = task.state.arrays["gradient"]
+    largest = float(bound.problem.penalty.lambda_max(bound.layout.unpack(gradient)[0]))
+    if not math.isfinite(largest):
+        raise ValueError(f"no λ of {bound.problem.penalty!r} makes every coefficient zero: give lambdas")
+    return largest

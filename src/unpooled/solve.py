@@ -1,0 +1,156 @@
+"""``solve``: the pooled answer without pooling, with a proof."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from unpooled.algorithms.exact.anderson import AndersonProxGradient
+from unpooled.algorithms.exact.choose import choose
+from unpooled.algorithms.exact.rounds import Server, Solve, columns
+from unpooled.arrays import Float
+from unpooled.data import FederatedData
+from unpooled.engines.local import Local
+from unpooled.fit import Fit
+from unpooled.problem import BoundProblem, Problem
+from unpooled.validation import is_number
+
+
+def solve(
+    problem: Problem,
+    data: FederatedData,
+    *,
+    solver: Any = "auto",
+    tol: float = 1e-8,
+    max_rounds: int = 500,
+    min_rows: int = 10,
+    second_order: bool = True,
+    engine: Any = None,
+    w0: ArrayLike | None = None,
+    intercept0: ArrayLike | None = None,
+) -> Fit:
+    """minimise  Σ_k π_k L_k(w) + h(w), to a certified gap, in as few rounds as possible.
+
+    Parameters
+    ----------
+    problem, data : what to solve on what. With π_k ∝ n_k, the default of the data, the objective is that
+        of the pooled rows.
+    solver : "auto", "sufficient_statistics", "prox_newton", "anderson", "fista", or a solver object.
+    tol : stop when the certificate's gap is at most so large a part of its scale (see ``Certificate``).
+    max_rounds : stop after so many rounds, with a ConvergenceWarning.
+    min_rows : a client with fewer rows, or with a column in which fewer rows stand out from the rest,
+        refuses to send Gram matrices and Hessians; then gradients are used. 0 lets every client send.
+    second_order : whether Gram matrices and Hessians may be asked for at all.
+    engine : where clients run; ``engines.Local()`` where None.
+    w0, intercept0 : the start; zero where None.
+    """
+    bound = bind(problem, data)
+    check_numbers(tol, max_rounds, min_rows)
+    chosen, notes = choose(bound, solver, min_rows, second_order)
+    start = bound.layout.pack(w0, intercept0, "w0", "intercept0")
+    server = Server(open_clients(engine, data))
+    task = Solve(chosen, bound, chosen.init(bound, start))
+    server.run([task], tol, max_rounds)
+    if task.is_refused:
+        notes.append(refusal(task, data.n_clients))
+        task = fallback(task, start)
+        server.run([task], tol, max_rounds)
+    return result(task, server, notes, tol, max_rounds)
+
+
+def bind(problem: Problem, data: FederatedData) -> BoundProblem:
+    """The problem laid out for the data; what exact solvers cannot solve is refused."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem(loss, penalty), got {problem!r}")
+    if not isinstance(data, FederatedData):
+        raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
+    if not math.isinf(problem.ball):
+        raise ValueError(f"exact solvers do not know the constraint ball={problem.ball:g}; simulate does")
+    return problem.bind(data)
+
+
+def check_numbers(tol: Any, max_rounds: Any, min_rows: Any) -> None:
+    """Refuse tolerances and counts that are none."""
+    if not is_number(tol) or not 0.0 < tol < math.inf:
+        raise ValueError(f"tol must be a positive number, got {tol!r}")
+    for name, number, least in (("max_rounds", max_rounds, 1), ("min_rows", min_rows, 0)):
+        if isinstance(number, bool) or not is_number(number) or not least <= number < math.inf:
+            raise ValueError(f"{name} must be a whole number ≥ {least}, got {number!r}")
+        if number != int(number):
+            raise ValueError(f"{name} must be a whole number ≥ {least}, got {number!r}")
+
+
+def open_clients(engine: Any, data: FederatedData) -> Any:
+    """The engine's clients, ready for questions."""
+    engine = engine or Local()
+    if not callable(getattr(engine, "open_oracles", None)):
+        raise TypeError(f"engine must be one of unpooled.engines, such as engines.Local(), got {engine!r}")
+    return engine.open_oracles(data)
+
+
+def refusal(task: Solve, n_clients: int) -> str:
+    """Why second-order statistics were not shared."""
+    rows, values = (int(count) for count in task.state.arrays["refused"])
+    least = task.solver.min_rows
+    reasons = [f"{rows} of {n_clients} clients have fewer than {least} rows"] if rows else []
+    if values:
+        reasons.append(
+            f"{values} of {n_clients} clients have a column in which fewer than {least} rows stand out"
+        )
+    return (
+        f"{task.solver.name} was refused, {' and '.join(reasons)}: Gram matrices and Hessians could give "
+        f"rows away there. Gradients were used instead; min_rows={least} sets the limit."
+    )
+
+
+def fallback(task: Solve, start: Float) -> Solve:
+    """The same with gradients only."""
+    solver = AndersonProxGradient(task.solver.min_rows)
+    return Solve(solver, task.problem, solver.init(task.problem, start), task.fold)
+
+
+def result(task: Solve, server: Server, notes: list[str], tol: float, max_rounds: int) -> Fit:
+    """The fit, with a warning where it is not certified as asked."""
+    certificate = task.certificate
+    if certificate is None:
+        raise ValueError(f"max_rounds={max_rounds} left no round to solve in: {notes[-1]}")
+    converged = certificate.relative <= tol
+    if not converged:
+        not_converged(task, tol, server.ledger.rounds)
+    w, intercept = task.problem.layout.unpack(task.solver.estimate(task.problem, task.state))
+    if "center" in task.state.arrays:
+        notes.append("a mean is very large beside its spread: statistics were asked for again, centred.")
+    return Fit(
+        problem=task.problem.problem,
+        w=w,
+        intercept=intercept,
+        certificate=certificate,
+        converged=converged,
+        tol=tol,
+        ledger=server.ledger,
+        solver=task.solver.name,
+        history=columns(task.history),
+        notes=notes,
+    )
+
+
+def not_converged(task: Solve, tol: float, rounds: int) -> None:
+    """Warn with the value, the tolerance and a remedy."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    assert task.certificate is not None
+    if task.is_stalled:
+        remedy = "the last rounds brought nothing: raise tol, or see whether the problem has an optimum"
+    elif task.solver.is_second_order:
+        remedy = "raise max_rounds or tol"
+    else:
+        remedy = "raise max_rounds or tol, scale the features, or allow second-order statistics"
+    warnings.warn(
+        f"{task.solver.name} stopped after {rounds} rounds with a {task.certificate.kind} of "
+        f"{task.certificate.relative:.2g} of its scale, above tol={tol:g}: {remedy}",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

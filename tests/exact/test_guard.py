@@ -1,0 +1,84 @@
+"""Second-order statistics stay at a site where they could give a row away."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import unpooled as up
+from tests.exact.federations import federated, rows
+from unpooled.algorithms.exact.oracle import refusals
+from unpooled.algorithms.exact.site import Site
+from unpooled.client import Client
+
+ALL = np.arange(3)
+
+
+def site(X):
+    X = X if sparse.issparse(X) else np.asarray(X, dtype=float)
+    return Site.of(Client("a", X, np.zeros(X.shape[0]), None))
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])
+def test_rare_values(store):
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    assert refusals(site(store(X)), ALL, 10) == (False, False)
+    assert refusals(site(store(X[:9])), ALL, 10) == (True, False)
+    for common, rare, count in [(0, 1, 9), (1, 0, 9), (5, 7, 1)]:
+        B = X.copy()
+        B[:, 1] = common
+        B[3 : 3 + count, 1] = rare
+        assert refusals(site(store(B)), ALL, 10) == (False, True)
+        assert refusals(site(store(B)), ALL, count) == (False, False)
+        assert refusals(site(store(B)), np.array([0, 2]), 10) == (False, False)
+    assert refusals(site(store(X[:10])), ALL, 10) == (False, False)  # ten values that all differ
+    B = X.copy()
+    B[:, 1] = 0.0  # a column in which nobody stands out
+    assert refusals(site(store(B)), ALL, 10) == (False, False)
+
+
+def test_the_fit_falls_back_to_gradients_and_says_why():
+    X, y, clients = rows("squared", n=100, p=5, sites=4)
+    clients[:3] = 9  # a site of three rows
+    problem = up.Problem(up.Squared(), up.L1(0.1), True)
+    data = up.FederatedData.from_arrays(X, y, clients)
+    fit = up.solve(problem, data, tol=1e-10)
+    assert fit.solver == "Anderson prox-gradient"
+    assert any("1 of 5 clients have fewer than 10 rows" in note for note in fit.notes)
+    exact = up.solve(problem, data, min_rows=3)
+    assert exact.solver == "sufficient statistics"
+    np.testing.assert_allclose(fit.w, exact.w, atol=1e-4)
+
+
+def test_a_rare_column_refuses_prox_newton():
+    data = federated("logistic", n=120, p=5, sites=3)
+    data.X[:, 4] = 0.0
+    data.X[0, 4] = 1.0
+    fit = up.solve(up.Problem(up.Logistic(), up.L1(0.02), True), data)
+    assert fit.solver == "Anderson prox-gradient"
+    assert any("1 of 3 clients have a column in which fewer than 10 rows stand out" in n for n in fit.notes)
+    assert "hessian" not in fit.ledger.kinds
+
+
+def test_a_refusing_client_sends_no_gram_matrix():
+    data = federated("squared", n=20, p=3, sites=4)  # five rows each
+    fit = up.solve(up.Problem(up.Squared(), up.L1(0.1)), data)
+    assert "gram" not in fit.ledger.kinds
+    assert {"refused_rows", "gradient"} <= set(fit.ledger.kinds)
+
+
+def test_gradients_manage_far_means():
+    near = federated("squared", n=60, p=3, sites=20)  # three rows each: no second-order statistics
+    far = up.FederatedData.from_arrays(near.X + 1e4, near.y, np.repeat(np.arange(20), 3))
+    fits = [up.solve(up.Problem(up.Squared(), up.L1(0.1), True), data) for data in (near, far)]
+    assert [fit.solver for fit in fits] == ["Anderson prox-gradient"] * 2
+    np.testing.assert_allclose(fits[0].w, fits[1].w, atol=1e-4)
+
+
+def test_second_order_can_be_ruled_out():
+    data = federated("logistic")
+    fit = up.solve(up.Problem(up.Logistic(), up.L1(0.02)), data, second_order=False)
+    assert fit.solver == "Anderson prox-gradient"
+    assert not {"gram", "hessian", "refused_rows"} & set(fit.ledger.kinds)
+    assert any("not to be shared" in note for note in fit.notes)
+    with pytest.raises(ValueError, match="prox-Newton needs second-order statistics"):
+        up.solve(up.Problem(up.Logistic(), up.L1(0.02)), data, solver="prox_newton", second_order=False)
