@@ -13,7 +13,7 @@ from unpooled.losses.base import LinearLoss
 from unpooled.problem import Problem
 from unpooled.products import times, transposed_times
 from unpooled.rows import rows_of
-from unpooled.spectrum import extreme_eigenvalues, largest_eigenvalue, start
+from unpooled.spectrum import extreme_eigenvalues, fixed_direction, largest_eigenvalue
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
@@ -47,7 +47,7 @@ class Curvature:
 
     @property
     def _start(self) -> Float:
-        return start(self.data.n_features + self.problem.intercept)
+        return fixed_direction(self.data.n_features + self.problem.intercept)
 
     def _row_curvatures(self) -> Array:
         """c_i, times the row's sample weight."""

@@ -11,7 +11,7 @@ from unpooled.arrays import Array, Float
 Operator = Callable[[Float], Array]
 
 
-def start(size: int) -> Float:
+def fixed_direction(size: int) -> Float:
     """A fixed start with a part in every direction, so that results do not depend on a seed."""
     u = np.random.default_rng(20220717).standard_normal(size)
     return u / np.linalg.norm(u)
@@ -34,7 +34,7 @@ def extreme_eigenvalues(operator: Operator, size: int, steps: int = 20) -> tuple
     steps = min(steps, size)
     basis = np.zeros((steps, size))
     diagonal, off = np.zeros(steps), np.zeros(steps)
-    u = start(size)
+    u = fixed_direction(size)
     for j in range(steps):
         basis[j] = u
         v = operator(u)

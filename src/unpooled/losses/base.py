@@ -150,11 +150,11 @@ class LinearLoss(ABC):
         self, X: Any, y: Array, sample_weight: Array | None = None, iterations: int = 100
     ) -> float:
         """The smoothness L of ``value``: the top eigenvalue of Xᵀ diag(s_i c_i) X / n, by power iteration."""
-        from unpooled.spectrum import largest_eigenvalue, start
+        from unpooled.spectrum import fixed_direction, largest_eigenvalue
 
         X = X if is_sparse(X) else np.asarray(X).reshape(len(y), -1)
         d = _normalised(sample_weight, len(y)) * self.curvature(np.asarray(y, dtype=np.float64))
-        return largest_eigenvalue(lambda u: X.T @ (d * (X @ u)), start(X.shape[1]), iterations)
+        return largest_eigenvalue(lambda u: X.T @ (d * (X @ u)), fixed_direction(X.shape[1]), iterations)
 
 
 def linear_margins(X: Any, w: Array, intercept: Any = None) -> Array:

@@ -28,7 +28,7 @@ from unpooled.losses.rowwise import rowwise
 from unpooled.losses.softmax import Softmax
 from unpooled.plain import with_ones
 from unpooled.problem import BoundProblem
-from unpooled.spectrum import largest_eigenvalue
+from unpooled.spectrum import fixed_direction, largest_eigenvalue
 from unpooled.validation import blocks, is_sparse
 
 MARGIN = 1.02  # of a curvature bound found by power iteration, which comes from below
@@ -175,7 +175,7 @@ def curvature_bound(problem: BoundProblem, site: Site) -> float:
         G = site.gram(np.arange(X.shape[1]), c, mean if free else None)
         largest = float(np.linalg.eigvalsh(G)[-1])
     else:
-        largest = MARGIN * largest_eigenvalue(product, X.shape[1], 100)
+        largest = MARGIN * largest_eigenvalue(product, fixed_direction(X.shape[1]), 100)
     return max(largest, total if free else 0.0)
 
 

@@ -13,7 +13,7 @@ from scipy import linalg
 
 from unpooled.algorithms.exact.shrinkage import Blocks, Shrinkage
 from unpooled.arrays import Array, Float
-from unpooled.spectrum import largest_eigenvalue
+from unpooled.spectrum import fixed_direction, largest_eigenvalue
 
 PASSES = 2000
 STEPS = 20_000
@@ -148,7 +148,7 @@ def _value(q: Float, v: Float, c: Float, h: Blocks) -> float:
 def accelerated(H: Float, c: Float, h: Shrinkage, start: Float) -> Float:
     """The same by accelerated proximal gradient steps with restarts (Beck and Teboulle 2009;
     O'Donoghue and Candès 2015)."""
-    L = 1.02 * largest_eigenvalue(lambda u: H @ u, len(c), 300)
+    L = 1.02 * largest_eigenvalue(lambda u: H @ u, fixed_direction(len(c)), 300)
     if L == 0.0:
         return h.prox(start, 1e12)
     w = v = start
