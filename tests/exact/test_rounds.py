@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import unpooled as up
 from tests.exact.federations import LOSSES, federated
@@ -81,3 +82,12 @@ def test_history_has_a_row_for_every_evaluated_round():
     np.testing.assert_array_equal(fit.history["round"], np.arange(1, fit.rounds + 1))
     assert fit.history["gap"][-1] == fit.certificate.gap
     assert (np.diff(fit.history["objective"]) <= 1e-12).all()
+
+
+def test_more_than_rounding_allows_is_not_asked_for():
+    data = federated("squared")
+    with pytest.warns(ConvergenceWarning, match="raise tol"):
+        fit = up.solve(up.Problem(up.Squared(), up.L1(0.05)), data, tol=1e-30)
+    assert fit.rounds == 1
+    assert not fit.converged
+    assert fit.certificate.relative < 1e-12

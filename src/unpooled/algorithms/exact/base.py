@@ -82,6 +82,10 @@ class ExactSolver(ABC):
     def again(self, problem: BoundProblem, state: State) -> State:
         """The state, whose last point was found for another λ, made ready for this problem's."""
 
+    def is_exhausted(self, state: State) -> bool:
+        """Whether another round could tell nothing new."""
+        return False
+
     def estimate(self, problem: BoundProblem, state: State) -> Float:
         """The model: a point that was evaluated.
 

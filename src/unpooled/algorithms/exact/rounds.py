@@ -40,6 +40,8 @@ class Solve:
     @property
     def is_stalled(self) -> bool:
         """Whether the last rounds have brought nothing: rounding is reached, or there is no optimum."""
+        if self.certificate is not None and self.solver.is_exhausted(self.state):
+            return True
         gaps = [gap for _, _, gap in self.history]
         return len(gaps) > PATIENCE and min(gaps[-PATIENCE:]) >= min(gaps[:-PATIENCE])
 

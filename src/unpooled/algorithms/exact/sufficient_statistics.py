@@ -78,6 +78,10 @@ class SufficientStatistics(ExactSolver):
         arrays["dual"] = np.array(-np.inf)
         return State(state.round, arrays | {"dual": np.array(bound(problem, arrays))})
 
+    def is_exhausted(self, state: State) -> bool:
+        """Once the Gram matrix is there, what is missing in the certificate is rounding."""
+        return "gram" in state.arrays
+
     def estimate(self, problem: BoundProblem, state: State) -> Float:
         """The model in the coordinates of the data, not of the centred ones."""
         w, p = state.arrays["w"].copy(), problem.layout.n_coefficients
