@@ -17,6 +17,8 @@ from benchmarks.row import Row
 # A section is a module with ``rows(options)``, which yields the rows it measured.
 SECTIONS = ("speed", "flower", "limit", "threads", "growth", "latency", "drift")
 
+BUSY = 0.5  # processes running before we begin
+
 out, progress = Console(highlight=False, width=160), Console(stderr=True, highlight=False)
 
 
@@ -36,6 +38,10 @@ def main(
     if data is not None and not data.exists():
         raise typer.BadParameter(f"there is no {data}")
     options, facts, rows = Options(quick, full, data), machine.facts(), list[Row]()
+    if facts["load before"] > BUSY:
+        progress.print(
+            f"The load of this machine is {facts['load before']}: ratios will suffer from what else runs."
+        )
     for section in (name for name in SECTIONS if not only or name in only):
         began = time.perf_counter()
         for row in importlib.import_module(f"benchmarks.{section}").rows(options):

@@ -28,7 +28,7 @@ def facts() -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "memory": _memory(),
-        "load before": f"{os.getloadavg()[0]:.2f}" if hasattr(os, "getloadavg") else "",
+        "load before": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else 0.0,
         "system": platform.platform(),
         "python": platform.python_version(),
         "BLAS": ", ".join(sorted(blas)),

@@ -1,4 +1,4 @@
-"""Times as ratios: contenders take turns, A B C A B C …, and each turn is compared within its own repeat.
+"""Times as ratios: contenders take turns, A B C B C A …, and each turn is compared within its own repeat.
 
 A machine that slows down for a while slows all contenders of that repeat; the median over repeats then
 leaves it out. Absolute times are only shown beside the ratios.
@@ -40,10 +40,12 @@ class Times:
 def alternate(turns: Mapping[str, Callable[[], object]], repeats: int) -> Times:
     """Time every contender once a repeat. Whatever is slow only the first time must have been done."""
     seconds: dict[str, list[float]] = {name: [] for name in turns}
-    for _ in range(repeats):
-        for name, turn in turns.items():
+    names = list(turns)
+    for i in range(repeats):
+        first = i % len(names)  # so that no one always comes after the same one
+        for name in names[first:] + names[:first]:
             time.sleep(REST)
             began = time.perf_counter()
-            turn()
+            turns[name]()
             seconds[name].append(time.perf_counter() - began)
     return Times(seconds)

@@ -71,8 +71,9 @@ def test_ratios_are_medians_of_turns_taken_together():
     assert times.spread("slow", "fast") == (2.0, 3.0)
     assert times.median("slow") == 6.0
     order = []
-    alternate({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 2)
-    assert order == ["a", "b", "a", "b"]
+    taken = alternate({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 3)
+    assert order == ["a", "b", "b", "a", "a", "b"]
+    assert {name: len(seconds) for name, seconds in taken.seconds.items()} == {"a": 3, "b": 3}
 
 
 def test_a_missing_peer_is_a_row_and_not_a_crash(monkeypatch):
