@@ -45,10 +45,10 @@ def test_pairs_that_do_not_fit():
     X = np.random.default_rng(0).standard_normal((40, 3, 2))
     matrices = up.FederatedData.from_arrays(X, np.zeros(40), np.arange(40) % 2)
     nuclear = up.Problem(up.Squared(), up.Nuclear(0.1))
-    with pytest.raises(ValueError, match="prox-Newton cannot solve Squared with Nuclear.*separate blocks"):
+    with pytest.raises(ValueError, match=r"prox-Newton cannot solve Squared with Nuclear.*separate blocks"):
         up.solve(nuclear, matrices, solver="prox_newton")
     logistic = up.Problem(up.Logistic(), up.L1(0.1))
-    with pytest.raises(ValueError, match="sufficient statistics cannot solve Logistic.*squared loss"):
+    with pytest.raises(ValueError, match=r"sufficient statistics cannot solve Logistic.*squared loss"):
         up.solve(logistic, federated("logistic"), solver="sufficient_statistics")
 
 

@@ -58,6 +58,10 @@ class ExactSolver(ABC):
     name: ClassVar[str]
     is_second_order: ClassVar[bool]
 
+    def is_final(self, state: State) -> bool:
+        """Whether all has been asked that this solver can ask."""
+        return False
+
     def lacks(self, problem: BoundProblem) -> str | None:
         """What the problem would need for this solver, if it does not have it."""
         return None

@@ -46,7 +46,7 @@ class Solve:
     def is_done(self, tol: float) -> bool:
         """Whether the certificate is good enough, or nothing can become of it."""
         good = self.certificate is not None and self.certificate.relative <= tol
-        return good or self.is_refused or self.is_stalled
+        return good or self.is_refused or self.is_stalled or self.solver.is_final(self.state)
 
     def certify(self, round: int) -> None:
         """The certificate of the current state, which goes into the history."""
