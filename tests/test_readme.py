@@ -8,16 +8,27 @@ import pytest
 README = Path(__file__).parents[1] / "README.md"
 
 
+def examples():
+    return re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+
+
 @pytest.mark.slow
 def test_the_example_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
-    exec(compile(code, "README.md", "exec"), {})
+    exec(compile(examples()[0], "README.md", "exec"), {})
     status, l2, f1, *_ = capsys.readouterr().out.split()
     assert status == "completed"
     assert float(l2) < 0.5
     assert float(f1) > 0.99
     assert (tmp_path / "fast.run").is_file()
+
+
+def test_the_exact_example_runs(capsys):
+    _, code = examples()
+    exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "tolerance 1e-08 reached" in printed
+    assert printed.split()[-1] == "1"
 
 
 def test_the_files_it_links_to_exist():

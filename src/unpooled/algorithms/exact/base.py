@@ -58,6 +58,10 @@ class ExactSolver(ABC):
     name: ClassVar[str]
     is_second_order: ClassVar[bool]
 
+    def is_final(self, state: State) -> bool:
+        """Whether all has been asked that this solver can ask."""
+        return False
+
     def lacks(self, problem: BoundProblem) -> str | None:
         """What the problem would need for this solver, if it does not have it."""
         return None
@@ -81,10 +85,6 @@ class ExactSolver(ABC):
     @abstractmethod
     def again(self, problem: BoundProblem, state: State) -> State:
         """The state, whose last point was found for another λ, made ready for this problem's."""
-
-    def is_exhausted(self, state: State) -> bool:
-        """Whether another round could tell nothing new."""
-        return False
 
     def estimate(self, problem: BoundProblem, state: State) -> Float:
         """The model: a point that was evaluated.

@@ -8,6 +8,8 @@ they are right, the Newton step ends it. ``accelerated`` is for every other pena
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import linalg
 
@@ -15,31 +17,50 @@ from unpooled.algorithms.exact.shrinkage import Blocks, Shrinkage
 from unpooled.arrays import Array, Float
 from unpooled.spectrum import fixed_direction, largest_eigenvalue
 
-PASSES = 2000
+PASSES = 300
 STEPS = 20_000
 TOLERANCE = 1e-13  # of the optimality condition, relative to the size of c and of the penalty's weights
+HOPELESS = 60  # passes without progress anywhere
 STALLED = 4  # passes without progress near the end: rounding is reached
-HALVINGS = 5  # of a Newton step
 
 
-def minimise(H: Float, c: Float, h: Blocks, start: Float) -> Float:
-    """argmin ½vᵀHv − cᵀv + h(v), H positive semi-definite."""
+def minimise(H: Float, c: Float, h: Blocks, start: Float, thorough: bool = False) -> Float:
+    """argmin ½vᵀHv − cᵀv + h(v), H positive semi-definite.
+
+    Where that does not come to an end (λ tiny, H singular) and ``thorough`` is asked for, once more along a
+    path of falling weights, on which few coordinates change at a time.
+    """
+    v, converged = _descent(H, c, h, start, PASSES)
+    if converged or not thorough or not h.weight.any():
+        return v
+    best = _value(H @ v - c, v, c, h)
+    w = np.zeros_like(v)
+    largest = float(np.max(h.norms(c)[h.weight > 0.0] / h.weight[h.weight > 0.0]))
+    for factor in np.geomspace(max(largest, 1.0), 1.0, max(2, int(4 * np.log(max(largest, 1.0))))):
+        w, _ = _descent(H, c, replace(h, weight=factor * h.weight), w, PASSES)
+    return w if _value(H @ w - c, w, c, h) < best else v
+
+
+def _descent(H: Float, c: Float, h: Blocks, start: Float, passes: int) -> tuple[Float, bool]:
+    """The point after so many passes or fewer, and whether it is optimal to rounding."""
     v = start.copy()
     q = H @ v - c
     scale = max(float(np.abs(c).max(initial=0.0)), float(h.weight.max(initial=0.0)), 1e-300)
     members = _members(h)
     curvature = _block_curvature(H, h, members)
     stalled, least = 0, np.inf
-    for _ in range(PASSES):
+    for _ in range(passes):
         errors = violations(q, v, h)
         worst = float(errors.max(initial=0.0))
         stalled = 0 if worst < 0.5 * least else stalled + 1
         least = min(least, worst)
         if worst <= TOLERANCE * scale or (stalled >= STALLED and worst <= 1e-10 * scale):
+            return v, True
+        if stalled >= HOPELESS:
             break
         _descend(H, q, v, h, _chosen(errors, v, h, TOLERANCE * scale), members, curvature)
         v, q = _newton(H, c, q, v, h)
-    return v
+    return v, False
 
 
 def violations(q: Float, v: Float, h: Blocks) -> Float:
@@ -114,30 +135,62 @@ def _newton(H: Float, c: Float, q: Float, v: Float, h: Blocks) -> tuple[Float, F
         same = g[:, None] == g[None, :]
         model -= same * np.multiply.outer(own, own) * (pull / safe**2)[:, None]
         model[np.diag_indices(len(A))] += pull
-    model[np.diag_indices(len(A))] += h.ridge[A] + 1e-14 * float(np.trace(model)) / len(A)
+    model[np.diag_indices(len(A))] += h.ridge[A]
     d = _solved(model, -gradient)
     value, worst = _value(q, v, c, h), float(violations(q, v, h).max())
-    step = 1.0
-    for _ in range(HALVINGS):
+    penalised = alone & (h.weight[g] > 0.0)
+    for step in (1.0, 0.0) if alone.all() else (1.0, 0.3, 0.1, 0.03):
         new = v.copy()
-        new[A] += step * d
-        crossed = (h.weight[h.of] > 0.0) & (new * v < 0.0) & (np.bincount(h.of)[h.of] == 1)
-        new[crossed] = 0.0
+        if step:
+            new[A] += step * d
+            new[A[penalised & (new[A] * own < 0.0)]] = 0.0
+        else:
+            new[A] = _along(H[np.ix_(A, A)], q[A], own, d, h.weight[g], h.ridge[A])
         q_new = H @ new - c
         below = _value(q_new, new, c, h) - value
-        if below < 0.0 or (
-            below <= 1e-14 * (abs(value) + 1e-300) and float(violations(q_new, new, h).max()) < worst
-        ):
+        level = below <= 1e-14 * (abs(value) + 1e-300)
+        if below < 0.0 or (level and float(violations(q_new, new, h).max()) < worst):
             return new, q_new
-        step *= 0.3
     return v, q
 
 
+def _along(H: Float, q: Float, v: Float, d: Float, weight: Float, ridge: Float) -> Float:
+    """The least point of ½vᵀHv − cᵀv + Σ λ_j|v_j| + ½ Σ r_j v_j² on the ray from v along d, exactly.
+
+    The slope is linear between the points where a coordinate becomes zero, and jumps up there. Where H is
+    singular this is what takes superfluous coordinates out, one after the other.
+    """
+    curvature = float(d @ (H @ d) + ridge @ np.square(d))
+    slope = float(d @ (q + ridge * v) + weight @ np.where(v != 0.0, np.sign(v) * d, np.abs(d)))
+    crossing = np.flatnonzero((v * d < 0.0) & (weight > 0.0))
+    times = -v[crossing] / d[crossing]
+    order = np.argsort(times, kind="stable")
+    crossing, times = crossing[order], times[order]
+    jumps = 2.0 * weight[crossing] * np.abs(d[crossing])
+    before = slope + np.concatenate([[0.0], np.cumsum(jumps)])  # less curvature·t, between crossings
+    ends = np.append(times, np.inf)
+    k = int(np.argmax(before + curvature * np.where(np.isinf(ends), 1e200, ends) >= 0.0))
+    t = -before[k] / curvature if curvature > 0.0 else float(ends[k])
+    starts = np.append(0.0, times)
+    t = float(np.clip(t, starts[k], ends[k]))
+    if not np.isfinite(t):
+        return v
+    new = v + t * d
+    new[crossing[times == t]] = 0.0
+    return new
+
+
 def _solved(model: Float, right: Float) -> Float:
-    try:
-        return np.asarray(linalg.cho_solve(linalg.cho_factor(model), right))
-    except linalg.LinAlgError:
-        return np.asarray(linalg.lstsq(model, right)[0])
+    """model⁻¹ right, with as little ridge as a Cholesky factorisation needs."""
+    diagonal = np.diag_indices(len(model))
+    ridge = 1e-11 * float(np.trace(model)) / len(model) + 1e-300
+    for _ in range(8):
+        model[diagonal] += ridge
+        try:
+            return np.asarray(linalg.cho_solve(linalg.cho_factor(model), right))
+        except linalg.LinAlgError:
+            ridge *= 100.0
+    return right
 
 
 def _value(q: Float, v: Float, c: Float, h: Blocks) -> float:

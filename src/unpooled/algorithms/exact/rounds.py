@@ -40,15 +40,13 @@ class Solve:
     @property
     def is_stalled(self) -> bool:
         """Whether the last rounds have brought nothing: rounding is reached, or there is no optimum."""
-        if self.certificate is not None and self.solver.is_exhausted(self.state):
-            return True
         gaps = [gap for _, _, gap in self.history]
         return len(gaps) > PATIENCE and min(gaps[-PATIENCE:]) >= min(gaps[:-PATIENCE])
 
     def is_done(self, tol: float) -> bool:
         """Whether the certificate is good enough, or nothing can become of it."""
         good = self.certificate is not None and self.certificate.relative <= tol
-        return good or self.is_refused or self.is_stalled
+        return good or self.is_refused or self.is_stalled or self.solver.is_final(self.state)
 
     def certify(self, round: int) -> None:
         """The certificate of the current state, which goes into the history."""

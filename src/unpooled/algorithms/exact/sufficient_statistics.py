@@ -33,6 +33,10 @@ class SufficientStatistics(ExactSolver):
     name: ClassVar[str] = "sufficient statistics"
     is_second_order: ClassVar[bool] = True
 
+    def is_final(self, state: State) -> bool:
+        """Once the statistics are there."""
+        return "gram" in state.arrays
+
     def lacks(self, problem: BoundProblem) -> str | None:
         """Only least squares has sufficient statistics of fixed size."""
         return None if type(problem.problem.loss) is Squared else "the squared loss"
@@ -66,7 +70,7 @@ class SufficientStatistics(ExactSolver):
         a, p, h = state.arrays, problem.layout.n_coefficients, shrinkage(problem)
         H, c, yy = quadratic(problem, a)
         if isinstance(h, Blocks):
-            v = minimise(H, c, h.within(np.arange(p)), a["solution"])
+            v = minimise(H, c, h.within(np.arange(p)), a["solution"], thorough=True)
         else:
             v = accelerated(H, c, h, a["solution"])
         Hv = H @ v
@@ -77,10 +81,6 @@ class SufficientStatistics(ExactSolver):
         arrays = a | {"solution": v, "w": w, "loss": np.array(loss), "gradient": gradient}
         arrays["dual"] = np.array(-np.inf)
         return State(state.round, arrays | {"dual": np.array(bound(problem, arrays))})
-
-    def is_exhausted(self, state: State) -> bool:
-        """Once the Gram matrix is there, what is missing in the certificate is rounding."""
-        return "gram" in state.arrays
 
     def estimate(self, problem: BoundProblem, state: State) -> Float:
         """The model in the coordinates of the data, not of the centred ones."""
