@@ -142,7 +142,9 @@ def not_converged(task: Solve, tol: float, rounds: int) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
     assert task.certificate is not None
-    if task.is_stalled:
+    if task.solver.is_final(task.state):
+        remedy = "all has been asked and rounding is reached: raise tol"
+    elif task.is_stalled:
         remedy = "the last rounds brought nothing: raise tol, or see whether the problem has an optimum"
     elif task.solver.is_second_order:
         remedy = "raise max_rounds or tol"
