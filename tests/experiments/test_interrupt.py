@@ -1,5 +1,6 @@
 """Ctrl-C during parallel work: everything under way is saved, and --resume ends where it would have."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -13,7 +14,14 @@ import pytest
 import unpooled as up
 from unpooled.experiments import read
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups to send SIGINT to")
+
 UNPOOLED = Path(sys.executable).parent / "unpooled"
+
+# Where the tests run in the background, SIGINT may be ignored, which a child inherits: it starts afresh here.
+AT_A_TERMINAL = (
+    "import os, signal, sys as s; signal.signal(2, signal.SIG_DFL); os.execv(s.argv[1], s.argv[1:])"
+)
 
 
 def wait_for(condition, seconds=120.0):
@@ -23,15 +31,25 @@ def wait_for(condition, seconds=120.0):
         time.sleep(0.02)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups to send SIGINT to")
-@pytest.mark.parametrize("to_all", [True, False], ids=["from the terminal", "to the parent only"])
-def test_interrupted_in_parallel_and_resumed(tmp_path, to_all):
-    command = [UNPOOLED, "reproduce", "lasso", "--methods", "Fast-FedDA", "--seeds", "4", "--jobs", "2"]
-    command += ["--out", str(tmp_path)]
+@contextlib.contextmanager
+def lasso(directory):
+    """``unpooled reproduce lasso`` with two workers, in a process group that ends with the block."""
+    command = [sys.executable, "-c", AT_A_TERMINAL, UNPOOLED, "reproduce", "lasso", "--out", str(directory)]
+    command += ["--methods", "Fast-FedDA", "--seeds", "4", "--jobs", "2"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to_all", [True, False], ids=["from the terminal", "to the parent only"])
+def test_interrupted_in_parallel_and_resumed(tmp_path, to_all):
+    with lasso(tmp_path) as process:
         wait_for(lambda: list(tmp_path.glob("lasso/Fast-FedDA-seed*.run")))
         (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
         output, errors = process.communicate(timeout=120)
@@ -44,8 +62,21 @@ def test_interrupted_in_parallel_and_resumed(tmp_path, to_all):
     assert any(run.status == "interrupted" for run in saved)
     done = subprocess.run([UNPOOLED, *again.split()[1:]], capture_output=True, text=True, check=True)
     assert "values agree with the expected ones" in done.stdout
-    lasso = read("lasso")
-    whole = lasso.run("Fast-FedDA", lasso.split(0), 0, rounds=2000)
+    experiment = read("lasso")
+    whole = experiment.run("Fast-FedDA", experiment.split(0), 0, rounds=2000)
     resumed = up.load(tmp_path / "lasso" / "Fast-FedDA-seed0.run")
     assert resumed.status == "completed"
     assert np.array_equal(resumed.w, whole.w)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0.0, 0.3, 0.6, 0.9])
+def test_interrupted_while_the_workers_are_born(tmp_path, after):
+    """A worker that died of the signal half awake once left its siblings waiting for ever."""
+    with lasso(tmp_path) as process:
+        wait_for((tmp_path / "lasso").exists)
+        time.sleep(after)
+        os.killpg(process.pid, signal.SIGINT)
+        output, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, output + errors
+    assert "Traceback" not in errors

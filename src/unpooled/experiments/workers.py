@@ -1,7 +1,8 @@
 """Carrying jobs out, one after the other or in parallel processes, so that Ctrl-C loses nothing.
 
-In parallel the terminal sends Ctrl-C to every process. The workers let it pass; the parent, which also gets
-it, raises a flag that they watch, and each then ends its run as a run ends: saved, and resumable.
+In parallel the terminal sends Ctrl-C to every process. The workers let it pass, from their birth on; the
+parent, which also gets it, closes a pipe that they watch, and each then ends its run as runs end: saved and
+resumable. A parent that dies closes the pipe too.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import _thread
 import dataclasses
 import signal
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from multiprocessing import get_context
-from multiprocessing.synchronize import Event
+from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from unpooled.engines import Local
@@ -48,52 +50,66 @@ def _in_turn(todo: Sequence[J]) -> Generator[tuple[J, Run], None, None]:
 
 def _in_parallel(todo: Sequence[J], workers: int) -> Generator[tuple[J, Run], None, None]:
     context = get_context("spawn")
-    stop = context.Event()
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(stop,)) as pool:
-        futures = {pool.submit(_alone, job): job for job in todo}
+    watched, held = context.Pipe(duplex=False)
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(watched,)) as pool:
         try:
+            with _signals_deferred():  # a submitted job may start a process
+                futures = {pool.submit(_alone, job): job for job in todo}
             for future in as_completed(futures):
                 run = future.result()
                 if run is not None:
                     yield futures[future], run
         except KeyboardInterrupt:
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
             raise StoppedError from None
-        except BaseException:
-            stop.set()
+        finally:
+            held.close()
             pool.shutdown(wait=True, cancel_futures=True)
-            raise
+            watched.close()
+
+
+@contextmanager
+def _signals_deferred() -> Iterator[None]:
+    """Ctrl-C waits, here and in processes started meanwhile, which otherwise would die of it half awake."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Worker:
-    """What a worker process knows: the parent's flag, and whether a job is under way."""
+    """What a worker process knows: whether to stop, and whether a job is under way."""
 
-    stop: Event
+    stopping = False
     busy = False
 
 
-def _begin(stop: Event) -> None:
-    """Let the keyboard's signal pass; watch the parent's flag instead."""
-    _Worker.stop = stop
+def _begin(watched: Connection) -> None:
+    """Let the keyboard's signal pass; watch the parent's pipe instead."""
     signal.signal(signal.SIGINT, _on_signal)
-    threading.Thread(target=_watch, daemon=True).start()
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_watch, args=(watched,), daemon=True).start()
 
 
 def _on_signal(signum: int, frame: Any) -> None:
-    if _Worker.busy and _Worker.stop.is_set():
+    if _Worker.busy and _Worker.stopping:
         _Worker.busy = False  # once
         raise KeyboardInterrupt
 
 
-def _watch() -> None:
-    _Worker.stop.wait()
+def _watch(watched: Connection) -> None:
+    watched.poll(None)  # until the parent closes its end; nothing is ever sent
+    _Worker.stopping = True
     _thread.interrupt_main()
 
 
 def _alone(job: Job) -> Run | None:
     """A job in a process of its own: one thread, no bar; None where it was stopped before it began."""
-    if _Worker.stop.is_set():
+    if _Worker.stopping:
         return None
     options = {**dict(job.options), "engine": Local(threads=1), "progress": False}
     _Worker.busy = True
