@@ -43,26 +43,35 @@ class RoundOracle(NamedTuple):
 
 
 @kernel
-def draw_batches(draws: Any, client: int, n_steps: int) -> tuple[Array, Array]:
-    """The round's minibatches and the rows they are made of, first come first; batches count these rows."""
-    first = draws.offsets[client]
-    n = draws.offsets[client + 1] - first
+def draw_batches(draws: Any, client: int, n_steps: int) -> Array:
+    """The round's minibatches, of the client's rows from 0 on; one for all steps where it has every row."""
+    n = draws.offsets[client + 1] - draws.offsets[client]
     b = n if draws.batch_size == 0 else min(n, draws.batch_size)
     if b == n:
-        return np.arange(n).reshape((1, n)), np.arange(first, first + n)
+        return np.arange(n).reshape((1, n))
     identity, batches = np.arange(n), np.empty((n_steps, b), np.int64)
-    number, chosen = np.full(n, -1), np.empty(min(n, n_steps * b), np.int64)
-    count = 0
     for j in range(n_steps):
         draw(draws.seed, j, client, draws.round, identity, batches[j])
-        for i in range(b):
+    return batches
+
+
+@kernel
+def number_anew(batches: Array, first: int, n: int) -> Array:
+    """The rows that the minibatches are made of, first come first; the batches then count these rows.
+
+    The client has n rows; its first is number ``first`` of all.
+    """
+    number, chosen = np.full(n, -1), np.empty(min(n, batches.size), np.int64)
+    count = 0
+    for j in range(batches.shape[0]):
+        for i in range(batches.shape[1]):
             row = batches[j, i]
             if number[row] < 0:
                 number[row] = count
                 chosen[count] = first + row
                 count += 1
             batches[j, i] = number[row]
-    return batches, chosen[:count]
+    return chosen[:count]
 
 
 @kernel

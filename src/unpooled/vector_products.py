@@ -154,26 +154,27 @@ def margins(X: Array, batch: Array, w: Array, Z: Array) -> None:
 def adjoint(X: Array, batch: Array, Z: Array, G: Array) -> None:
     """G ← ZᵀX over the rows of the batch, LONG vectors of features and SHORT outputs a block.
 
-    The features are the outer loop: the batch's piece of X stays in the L1 cache for all outputs, and every
-    entry of G is written once.
+    The features are the outer loop: the batch's piece of X stays in the L1 cache for all outputs. The last
+    block of features overlaps the one before; fewer features than a block go vector by vector.
     """
     p, n_outputs = X.shape[1], Z.shape[1]
     lanes = WIDTH // X.itemsize
     short, stride = n_outputs - n_outputs % SHORT, LONG * lanes
-    whole = p - p % stride
-    for j in range(0, whole, stride):
+    for first in range(0, p, stride if p >= stride else lanes):
+        j = min(first, p - stride) if p >= stride else first
         for c in range(0, short, SHORT):
-            outer_short_long(X, batch, Z, c, j, G)
-    for j in range(whole, p, lanes):
-        for c in range(0, short, SHORT):
-            outer_short_left(X, batch, Z, c, j, G)
+            if p >= stride:
+                outer_short_long(X, batch, Z, c, j, G)
+            else:
+                outer_short_left(X, batch, Z, c, j, G)
     stride *= 2  # single outputs leave registers for twice the features
-    whole = p - p % stride
-    for c in range(short, n_outputs):
-        for j in range(0, whole, stride):
-            outer_1_long(X, batch, Z, c, j, G)
-        for j in range(whole, p, lanes):
-            outer_1_left(X, batch, Z, c, j, G)
+    for first in range(0, p, stride if p >= stride else lanes):
+        j = min(first, p - stride) if p >= stride else first
+        for c in range(short, n_outputs):
+            if p >= stride:
+                outer_1_long(X, batch, Z, c, j, G)
+            else:
+                outer_1_left(X, batch, Z, c, j, G)
 
 
 def _exp(typing: Any, z: Any, j: Any, count: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 Memory = tuple[Array, Array]
 """Clients, and what each of them is to remember."""
+
+Run = Callable[[Array, Array, Array, Array], None]
+"""(cohort, memory, up, sound): fills a cohort's uploads, whether each is finite, and what it remembers."""
 
 NOTHING = np.empty(0, np.int64)
 UPLOAD_BYTES = 2**26  # uploads held at a time; larger cohorts go through in parts, with the same bits
@@ -112,21 +116,32 @@ class LocalClients:
         plan, draws = self.algorithm.plan(problem, round), self.draws._replace(round=round)
         stacked = np.array([point[name] for name in point], dtype=self.dtype)
         names = self.algorithm.uploads
-        if self._follows_nonzeros(problem):
+        if isinstance(self.rows, SparseRows) and self._is_coordinatewise(problem):
             mean, sent = self._touched(problem, plan, draws, stacked, point["w"], cohort, weights)
             return dict(zip(names, mean, strict=True)), None, sent
         memory = self.memory[cohort]
-        mean = self._whole(problem, plan, draws, stacked, memory, cohort, weights)
+        if self._is_coordinatewise(problem) and self._occupied is not None:
+            run = self._on_occupied(problem, plan, draws, stacked, point["w"])
+        else:
+            run = self._on_all_columns(problem, plan, draws, stacked)
+        mean = self._whole(run, memory, cohort, weights)
         numbers = len(cohort) * mean.size
         sent = Traffic(numbers, numbers * self.dtype.itemsize)
         return dict(zip(names, mean, strict=True)), (cohort, memory) if self.algorithm.memory else None, sent
 
-    def _follows_nonzeros(self, problem: BoundProblem) -> bool:
-        """Whether a client can leave alone the features that its minibatches do not have."""
-        algorithm, is_sparse = self.algorithm, isinstance(self.rows, SparseRows)
-        if not is_sparse or not problem.is_compiled or algorithm.memory or not algorithm.coordinatewise:
+    def _is_coordinatewise(self, problem: BoundProblem) -> bool:
+        """Whether a coordinate without a gradient moves by itself, the same way at every client."""
+        algorithm = self.algorithm
+        if not problem.is_compiled or algorithm.memory or not algorithm.coordinatewise:
             return False
         return isinstance(problem.regulariser.domain, Entrywise)
+
+    @functools.cached_property
+    def _occupied(self) -> Any:
+        """The columns that each client occupies, where that leaves enough of them out."""
+        from unpooled.engines.vacant import occupied
+
+        return occupied(self.rows.X, self.draws.offsets)
 
     def _touched(
         self,
@@ -162,16 +177,7 @@ class LocalClients:
             sent = touched.traffic(sent, uploads, n_outputs, self.layout)
         return mean, sent
 
-    def _whole(
-        self,
-        problem: BoundProblem,
-        plan: Any,
-        draws: Draws,
-        down: Array,
-        memory: Array,
-        cohort: Array,
-        weights: Array,
-    ) -> Array:
+    def _whole(self, run: Run, memory: Array, cohort: Array, weights: Array) -> Array:
         """The mean of uploads as long as the flat vector."""
         from unpooled.engines.cohort import add_weighted
 
@@ -181,37 +187,48 @@ class LocalClients:
         up = np.empty((min(part, len(cohort)), *mean.shape), self.dtype)
         for first in range(0, len(cohort), part):
             chosen = cohort[first : first + part]
-            self._run(problem, plan, draws, chosen, down, memory[first : first + part], up[: len(chosen)])
+            sound = np.empty(len(chosen), np.bool_)
+            run(chosen, memory[first : first + part], up[: len(chosen)], sound)
+            self._check(chosen, sound)
             add_weighted(mean, weights[first : first + part], up[: len(chosen)])
         return mean
 
-    def _run(
-        self,
-        problem: BoundProblem,
-        plan: Any,
-        draws: Draws,
-        cohort: Array,
-        down: Array,
-        memory: Array,
-        up: Array,
-    ) -> None:
-        """Fill ``up`` with the uploads of ``cohort``, compiled where loss and penalty are."""
+    def _on_occupied(self, problem: BoundProblem, plan: Any, draws: Draws, down: Array, w: Array) -> Run:
+        """Uploads of clients that leave out the columns that are vacant in their rows."""
+        from unpooled.engines import vacant
+
+        n_outputs, p = draws.n_outputs, self.rows.X.shape[1]
+        records = (plan, problem.loss, self.rows, draws, problem.regulariser.penalty)
+        function = vacant.compiled_occupied(*foreign_records(records))
+        moving = np.flatnonzero(w[: n_outputs * p].reshape(n_outputs, p).any(axis=0))
+        still = np.zeros((len(self.algorithm.uploads), self.layout.size), self.dtype)
+
+        def run(cohort: Array, memory: Array, up: Array, sound: Array) -> None:
+            parts = vacant.Parts(cohort, NOTHING, still, up, sound)
+            self._call(function, (*records, self.algorithm.local_steps, self._occupied, down, parts))
+
+        blocks = np.empty(len(moving), np.bool_)
+        parts = vacant.Parts(NOTHING, moving, still, np.empty((0, *still.shape), self.dtype), blocks)
+        self._call(function, (*records, self.algorithm.local_steps, self._occupied, down, parts))
+        return run
+
+    def _on_all_columns(self, problem: BoundProblem, plan: Any, draws: Draws, down: Array) -> Run:
+        """Uploads of clients that work on all columns, compiled where loss and penalty are."""
         from unpooled.engines.cohort import all_sound, compiled_cohort
 
-        sound = np.empty(len(cohort), np.bool_)
         if problem.is_compiled:
             records = (plan, problem.loss, self.rows, draws, *problem.regulariser)
             function = compiled_cohort(*foreign_records(records))
-            self._call(function, (*records, cohort, down, memory, up, sound))
-        else:
-            oracle = (PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle)(
-                problem.loss, self.rows, draws
-            )
+            return lambda *filled: self._call(function, (*records, filled[0], down, *filled[1:]))
+        kind = PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle
+        oracle, loop = kind(problem.loss, self.rows, draws), type(plan).local_loop.py_func
+
+        def run(cohort: Array, memory: Array, up: Array, sound: Array) -> None:
             for s, client in enumerate(cohort):
-                loop = type(plan).local_loop.py_func
                 loop(plan, oracle, problem.regulariser, client, down, memory[s], up[s])
                 sound[s] = all_sound(up[s])
-        self._check(cohort, sound)
+
+        return run
 
     def _call(self, function: Any, arguments: tuple[Any, ...]) -> None:
         """Run a compiled loop over clients; the first time may take a while, and says so."""

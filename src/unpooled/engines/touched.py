@@ -25,7 +25,7 @@ from unpooled.engines.cohort import all_sound
 from unpooled.kernel import compiled, kernel
 from unpooled.layout import Layout
 from unpooled.ledger import Traffic
-from unpooled.localise import RoundOracle, draw_batches, localise, no_rows
+from unpooled.localise import RoundOracle, draw_batches, localise, no_rows, number_anew
 from unpooled.regulariser import Entrywise, Regulariser
 
 IDLE = 4096  # coordinates that no client touches go through the loop so many at a time
@@ -67,8 +67,8 @@ def run_one(
     feature = uploads.feature[uploads.first[s] : uploads.first[s + 1]]
     if s < uploads.cohort.size:
         client = uploads.cohort[s]
-        batches, chosen = draw_batches(draws, client, n_steps)
-        local = localise(rows, chosen, feature)
+        batches, start = draw_batches(draws, client, n_steps), draws.offsets[client]
+        local = localise(rows, number_anew(batches, start, draws.offsets[client + 1] - start), feature)
     else:
         client, n_intercepts = -1, 0
         for i in range(feature.size):

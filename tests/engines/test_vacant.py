@@ -1,0 +1,123 @@
+"""Dense rows with columns that a client leaves at zero: the same results as working on all of them."""
+
+import numpy as np
+import pytest
+
+import unpooled as up
+from tests.engines.test_touched import PROBLEM, P, go, rows
+from tests.runs import ALGORITHMS, FAST, NAMES, same_bits
+from unpooled.engines import local, vacant
+
+
+def images(target=None, weighted=True):
+    """Each client has a margin of its own; column 17 is vacant everywhere, client 3 has zeros only."""
+    _, clients, rng = rows()
+    X = rng.standard_normal((len(clients), P))
+    left, right = rng.integers(0, 20, 12), rng.integers(25, P, 12)
+    columns = np.arange(P)
+    X *= (columns >= left[clients, None]) & (columns < right[clients, None]) & (columns != 17)
+    X[clients == 3] = 0
+    y = X[:, :30].sum(axis=1) + 0.1 * rng.standard_normal(len(X)) + 0.3
+    s = rng.random(len(X)) + 0.5 if weighted else None
+    return up.FederatedData.from_arrays(X, y if target is None else target(y), clients, s)
+
+
+def whole(monkeypatch, run):
+    """The same run on all columns."""
+    with monkeypatch.context() as context:
+        context.setattr(vacant, "WORTHWHILE", -1.0)
+        return run()
+
+
+@pytest.fixture
+def alike(monkeypatch):
+    def alike(algorithm, problem=PROBLEM, data=None, tolerance=1e-12, **options):
+        data = images() if data is None else data
+        assert vacant.occupied(data.X, data.offsets) is not None
+
+        def run():
+            return go(algorithm, data, problem, **options)
+
+        short, long = run(), whole(monkeypatch, run)
+        assert short.status == "completed", short.message
+        np.testing.assert_allclose(short.w, long.w, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(
+            short.history["objective"], long.history["objective"], rtol=100 * tolerance
+        )
+        assert (short.ledger.bytes_up, short.ledger.floats_up) == (
+            long.ledger.bytes_up,
+            long.ledger.floats_up,
+        )
+
+    return alike
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=NAMES)
+def test_every_algorithm(alike, algorithm):
+    alike(algorithm)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"cohort": None}, {"batch_size": None}, {"batch_size": 100}, {"weighting": "unbiased"}, {"w0": None}],
+    ids=str,
+)
+def test_however_clients_take_part(alike, options):
+    alike(FAST, **options)
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [up.ElasticNet(0.05, 0.5), up.Zero(), up.GroupL2(0.05, [[i, i + 1] for i in range(0, P, 2)])],
+    ids=lambda penalty: type(penalty).__name__,
+)
+def test_every_kind_of_penalty(alike, penalty):
+    alike(FAST, up.Problem(up.Squared(), penalty), images(weighted=False))
+
+
+def test_several_outputs(alike):
+    data = images(lambda y: np.digitize(y, [-0.5, 0.5, 1.0]).astype(float))
+    algorithm = up.FastFedDA(mu=0.01, gamma=10.0, local_steps=3)
+    alike(algorithm, up.Problem(up.Softmax(), up.L1(0.01), intercept=True), data)
+
+
+def test_single_precision(alike):
+    alike(FAST, data=images().astype("float32"), tolerance=1e-5)
+    alike(FAST, data=images().astype("float32"), tolerance=1e-4, dtype="float32")
+
+
+@pytest.mark.parametrize("change", ["threads", "parts"])
+def test_no_bit_depends_on(change, monkeypatch):
+    before = go(FAST, images(), engine=up.engines.Local(threads=1))
+    if change == "parts":
+        monkeypatch.setattr(local, "UPLOAD_BYTES", 500)
+    same_bits(before, go(FAST, images(), engine=up.engines.Local(threads=2)))
+
+
+def test_rows_are_copied_only_where_it_pays(monkeypatch):
+    data = images()
+    own = vacant.occupied(data.X, data.offsets)
+    for k, name in enumerate(data.ids):
+        columns = own.feature[own.first[k] : own.first[k + 1]]
+        X = data.client(name).X
+        assert np.array_equal(columns, np.flatnonzero(X.any(axis=0)))
+        assert np.array_equal(own.entries[own.start[k] : own.start[k + 1]], X[:, columns].ravel())
+    assert vacant.occupied(np.ones((len(data.y), P)), data.offsets) is None
+    monkeypatch.setattr(vacant, "MOST_BYTES", 8)
+    assert vacant.occupied(data.X, data.offsets) is None
+
+
+def test_rows_on_disk_are_not_read_for_it(tmp_path):
+    data = images()
+    np.save(tmp_path / "X.npy", data.X)
+    assert vacant.occupied(np.load(tmp_path / "X.npy", mmap_mode="r"), data.offsets) is None
+
+
+def test_divergence_names_the_client_that_sent_it():
+    data = images()
+    X, clients = np.array(data.X), np.repeat(np.arange(12), np.diff(data.offsets))
+    X[clients == 4] *= 1e90
+    data = up.FederatedData.from_arrays(X, X[:, 20], clients)
+    run = up.simulate(FAST, PROBLEM, data, rounds=3)
+    assert run.status == "diverged"
+    assert run.message == "The upload of client 4 was not finite in round 1."
