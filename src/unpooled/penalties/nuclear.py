@@ -30,10 +30,7 @@ class NuclearRecord(NamedTuple):
     @kernel
     def prox(self, v: Array, step: float, out: Array) -> None:
         """Soft thresholding of the singular values."""
-        if math.isfinite(norm2(v)):  # else LAPACK would raise
-            shrunk(v, self.rows, self.columns, step * self.lam, math.inf, out)
-        else:
-            filled(out, math.nan)
+        shrunk(v, self.rows, self.columns, step * self.lam, math.inf, out)
 
     @kernel
     def constrained_prox(

@@ -20,7 +20,7 @@ from unpooled.kernel import kernel
 from unpooled.penalties.multipliers import EMPTY, norm2
 from unpooled.penalties.nuclear_ball import certified_gap, first_multiplier, in_radius
 from unpooled.penalties.roots import Bracket, chord, narrowed
-from unpooled.penalties.singular import shrunk
+from unpooled.penalties.singular import nuclear_norm, shrunk
 
 BALL = 1e-14  # relative distance of ‖W‖ from the ball at which to stop
 
@@ -115,8 +115,7 @@ def scaled_distance(
     bound = math.sqrt(min(rows, columns)) * norm2(D)
     if bound <= radius:
         return float(bound)
-    norm, _ = shrunk(D, rows, columns, 0.0, math.inf, np.empty(X.size))
-    return float(norm)
+    return float(nuclear_norm(D, rows, columns))
 
 
 @kernel
