@@ -1,14 +1,14 @@
 """How far a singular-value threshold can be from the exact one, from the inner products of rotated rows.
 
-Let Q be orthogonal and B = Q S, its rows b_i with norms σ_i, G = B Bᵀ. Were G diagonal, the b_i/σ_i and the rows
-of Q would be singular vectors. Split the rows: σ_i > t above, the others below, and write the result as
+Let Q be orthogonal and B = Q S, its rows b_i with norms σ_i, G = B Bᵀ. Were G diagonal, the b_i/σ_i and the
+rows of Q would be singular vectors. Split the rows: σ_i > t above, the others below, and write the result as
 
     X = Q₁ᵀ(B₁ − t U₁),    u_i = b_i/σ_i,        C = U₁U₁ᵀ − I the cosines,   c = ‖C‖_F ≤ ¼.
 
 With W the polar factor of B₁, the exact threshold of S̃ = Q₁ᵀB₁ + Q₂ᵀB₂(I − WᵀW) is Q₁ᵀ(B₁ − tW), if B₁ has no
 singular value below t and B₂ none above. The threshold is non-expansive, so ‖X − X*‖_F is at most the sum of
 
-    t(c + 4c²)                     ≥ t‖U₁ − W‖, from the Sylvester equation of (B₁B₁ᵀ)^½ − diag σ, scaled by σ;
+    t(c + 4c²)                     ≥ t‖U₁ − W‖, from the Sylvester equation of (B₁B₁ᵀ)^½ − diag σ;
     ‖U₁B₂ᵀ‖_F/√(1 − c)             ≥ ‖S − S̃‖_F;
     √k₁(t − √(1 − c) min σ₁)₊      where B₁ has singular values below t;
     √k₂(τ − t)₊ or ‖B₂‖_F          where B₂ has some above, τ² = max_j Σ_l |G_jl| ≥ ‖B₂‖² (Gershgorin);

@@ -1,4 +1,4 @@
-"""Eigenvectors of a small symmetric matrix, in plain loops: faster than LAPACK's calls below a few hundred rows.
+"""Eigenvectors of a small symmetric matrix, in plain loops: faster than LAPACK below some hundred rows.
 
 Householder reflections make the matrix tridiagonal, implicit QL steps make it diagonal (Wilkinson, Reinsch,
 *Linear Algebra*, 1971). An off-diagonal entry counts as zero once it is a rounding error of the whole matrix:
@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from unpooled.apart import apart
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
 
@@ -19,7 +20,7 @@ TINY = 1e-290  # squares below it are zero: their inverses overflow
 MAX_STEPS = 30  # QL steps for one eigenvalue; two are usual
 
 
-@kernel
+@apart("b1(f8[:, ::1], f8[:, ::1])")
 def eigenvectors(G: Array, Q: Array) -> bool:
     """Write orthonormal eigenvectors into the rows of Q, so that Q G Qᵀ is diagonal; G is destroyed.
 

@@ -1,4 +1,4 @@
-"""One-sided Jacobi rotations: the rows of B = Q S made orthogonal, where eigenvectors of S Sᵀ left them short of it.
+"""One-sided Jacobi rotations: the rows of B = Q S made orthogonal.
 
 The eigenvectors of the Gram matrix are exact to a rounding error of ‖S‖², which is too coarse for singular
 values far below the largest. Jacobi's rotations work on the rows themselves and have no such floor.
@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 
+from unpooled.apart import apart
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
 
 
-@kernel
+@apart("i8(f8[:, ::1], f8[:, ::1], f8[::1], f8, f8, b1)")
 def sweep(B: Array, Q: Array, square: Array, t: float, allowed: float, tail: bool) -> int:
     """Rotate pairs of rows of B and Q once; return how many were rotated.
 
-    ``square`` holds the rows' squared norms and is updated. Left alone are pairs whose share of the error of the
-    threshold t is within ``allowed`` (see ``certificate``), and, unless ``tail``, pairs that both lie below t.
+    ``square`` is scratch for the rows' squared norms. Left alone are pairs whose share of the error of the
+    threshold t is within ``allowed`` (see ``certificate``), and, unless ``tail``, pairs with both below t.
     """
     k, rotations = B.shape[0], 0
     for i in range(k):

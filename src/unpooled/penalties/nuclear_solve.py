@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from unpooled.apart import apart
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
 from unpooled.penalties.multipliers import EMPTY, norm2
@@ -25,7 +26,7 @@ from unpooled.penalties.singular import nuclear_norm, shrunk
 BALL = 1e-14  # relative distance of ‖W‖ from the ball at which to stop
 
 
-@kernel
+@apart("Tuple((f8, i8))(f8[::1], f8, f8[::1], f8, f8, i8, i8, f8[::1])")
 def solve_nuclear(
     v: Array, lam: float, center: Array, radius: float, ball: float, rows: int, columns: int, W: Array
 ) -> tuple[float, int]:

@@ -1,8 +1,8 @@
 """Shrinking the singular values of a matrix: soft thresholding, and projection on the nuclear-norm ball.
 
 A matrix of moderate size goes through the eigenvectors of the smaller of its Gram matrices, with Jacobi's
-rotations where those are not accurate enough, until a bound on the error (``certificate``) is a rounding error
-of the result's precision. LAPACK's SVD is there for what does not get so far.
+rotations where those are not accurate enough, until a bound on the error (``certificate``) has come down to a
+rounding error of the result's precision. LAPACK's SVD is there for what does not get so far.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ import math
 
 import numpy as np
 
+from unpooled.apart import apart
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
 from unpooled.penalties.certificate import error_bound, rounding
 from unpooled.penalties.eigenvectors import eigenvectors
 from unpooled.penalties.jacobi import sweep
+from unpooled.penalties.simplex import multiplier
+from unpooled.penalties.wide import assemble, gram, lay_flat, power_of_two, widen
 
-MODERATE = 200  # rows or columns, up to which the loops here are faster than LAPACK
 MAX_SWEEPS = 12
-FLOAT32 = 2.0**-28  # accuracy of a result that is rounded to float32, relative to the size of the matrix
+MODERATE = 256  # rows or columns, up to which the loops here are faster than LAPACK
+SINGLE = 2.0**-28  # accuracy of a result that is rounded to float32, relative to the size of the matrix
 
 
 @kernel
@@ -29,74 +32,63 @@ def shrunk(a: Array, rows: int, columns: int, lam: float, radius: float, out: Ar
     Writes X = U diag((σ − λ − κ)₊) Vᵀ to the precision of ``out`` and returns κ ≥ 0, the multiplier of the
     radius. Where a value is not finite, X and κ are NaN.
     """
-    kappa, _, _ = shrink(a, rows, columns, lam, radius, MAX_SWEEPS, True, out)
-    return kappa
+    X = np.empty(a.size)
+    tolerance = SINGLE if out.itemsize == 4 else 0.0
+    kappa, _, _ = shrink(a, rows, columns, lam, radius, tolerance, MAX_SWEEPS, True, X)
+    for j in range(a.size):
+        out[j] = X[j]
+    return float(kappa)
 
 
 @kernel
 def nuclear_norm(a: Array, rows: int, columns: int) -> float:
     """Σσ, the nuclear norm of a matrix that lies flat, row by row."""
-    _, norm, _ = shrink(a, rows, columns, 0.0, math.inf, MAX_SWEEPS, True, np.empty(0))
-    return norm
+    _, norm, _ = shrink(a, rows, columns, 0.0, math.inf, 0.0, MAX_SWEEPS, True, np.empty(0))
+    return float(norm)
 
 
-@kernel
+@apart("UniTuple(f8, 3)(f8[::1], i8, i8, f8, f8, f8, i8, b1, f8[::1])")
 def shrink(
-    a: Array, rows: int, columns: int, lam: float, radius: float, sweeps: int, fallback: bool, out: Array
+    a: Array,
+    rows: int,
+    columns: int,
+    lam: float,
+    radius: float,
+    tolerance: float,
+    sweeps: int,
+    fallback: bool,
+    out: Array,
 ) -> tuple[float, float, float]:
-    """``shrunk`` with at most so many Jacobi sweeps: returns κ, Σσ and a bound on ‖X − X*‖_F.
+    """``shrunk`` to a tolerance relative to ‖A‖_F, at least rounding's; returns κ, Σσ, a bound on ‖X − X*‖_F.
 
-    Where that is not enough, LAPACK does it (at once, where ``sweeps`` is negative), or X is as good as its
-    bound if there is no ``fallback``. An empty ``out`` asks for Σσ alone.
+    What so many Jacobi sweeps do not bring there, LAPACK does (at once, where ``sweeps`` is negative);
+    without ``fallback``, X is as good as its bound. An empty ``out`` asks for Σσ alone.
     """
     scale = power_of_two(a)
     if not scale < math.inf or math.isnan(lam):
         for j in range(out.size):
             out[j] = math.nan
         return math.nan, math.nan, math.nan
-    # S is A, or its transpose if that has fewer rows; numbers near 1 square without under- or overflow.
     k, m = min(rows, columns), max(rows, columns)
     S = np.empty((k, m))
-    square = 0.0
-    for i in range(rows):
-        for j in range(columns):
-            x = a[i * columns + j] / scale
-            square += x * x
-            if rows <= columns:
-                S[i, j] = x
-            else:
-                S[j, i] = x
-    size = math.sqrt(square)
-    lam, radius = lam / scale, radius / scale
+    size = widen(a, rows, columns, scale, S)
+    allowance, lam, radius = size * rounding(rows, columns), lam / scale, radius / scale
     if out.size > 0 and lam >= size:  # no singular value exceeds λ
         for j in range(out.size):
             out[j] = 0.0
-        return 0.0, math.nan, 0.0
+        return 0.0, math.nan, allowance * scale
     B, Q, sigma = np.empty((k, m)), np.empty((k, k)), np.empty(k)
-    allowance = size * rounding(rows, columns)
-    tolerance = allowance if out.itemsize == 8 else size * FLOAT32
-    bound = math.inf
+    enough, bound = max(allowance, size * tolerance), math.inf
     if sweeps >= 0 and k <= MODERATE:
-        bound = rotated(S, lam, radius, sweeps, tolerance, out.size == 0, B, Q, sigma)
-    if fallback and not bound <= tolerance:
+        bound = rotated(S, lam, radius, sweeps, enough, out.size == 0, B, Q, sigma)
+    if fallback and not bound <= enough:
         lapack(S, B, Q, sigma)
         bound = 0.0
     kappa, norm = multiplier(sigma, lam, radius)
     if out.size > 0:
-        assemble(B, Q, sigma, lam + kappa, scale, rows <= columns, out)
+        assemble(B, Q, sigma, lam + kappa, S)
+        lay_flat(S, rows, columns, scale, out)
     return kappa * scale, norm * scale, (bound + allowance) * scale
-
-
-@kernel
-def power_of_two(a: Array) -> float:
-    """A power of two within a factor of two of the largest entry; 1 for zero, infinite where one is not finite."""
-    peak, poison = 0.0, 0.0
-    for j in range(a.size):
-        peak = max(peak, abs(a[j]))
-        poison += 0.0 * a[j]  # NaN from NaN and infinity
-    if math.isnan(poison):
-        return math.inf
-    return math.ldexp(1.0, math.frexp(peak)[1] - 1) if peak > 0.0 else 1.0
 
 
 @kernel
@@ -111,14 +103,14 @@ def rotated(
     Q: Array,
     sigma: Array,
 ) -> float:
-    """Write an orthogonal Q, B = Q S with rows that are orthogonal, or nearly, and their norms; bound the error."""
+    """From the eigenvectors of S Sᵀ and, until the bound is within the tolerance, Jacobi's sweeps."""
     k = S.shape[0]
     G, square = np.empty((k, k)), np.empty(k)
-    np.dot(S, S.T, G)
+    gram(S, G)
     eigenvectors(G, Q)
     np.dot(Q, S, B)
     for made in range(sweeps + 1):
-        np.dot(B, B.T, G)
+        gram(B, G)
         for i in range(k):
             sigma[i] = math.sqrt(G[i, i])
         kappa, _ = multiplier(sigma, lam, radius)
@@ -127,7 +119,7 @@ def rotated(
         if bound <= tolerance or made == sweeps:
             break
         sweep(B, Q, square, max(t, floor), tolerance / (2.0 * k), not settled)
-    return bound
+    return float(bound)
 
 
 @kernel
@@ -140,48 +132,3 @@ def lapack(S: Array, B: Array, Q: Array, sigma: Array) -> None:
             B[i, j] = values[i] * right[i, j]
         for j in range(S.shape[0]):
             Q[i, j] = left[j, i]
-
-
-@kernel
-def multiplier(sigma: Array, lam: float, radius: float) -> tuple[float, float]:
-    """The κ ≥ 0 with Σ(σ − λ − κ)₊ ≤ radius, zero or tight, and Σσ."""
-    norm, kappa = 0.0, 0.0
-    for i in range(sigma.size):
-        norm += sigma[i]
-    if norm <= radius:
-        return 0.0, norm
-    for _ in range(sigma.size):  # κ grows until no σ falls below it
-        total, active = 0.0, 0
-        for i in range(sigma.size):
-            if sigma[i] - lam > kappa:
-                total += sigma[i] - lam
-                active += 1
-        if active == 0 or (total - radius) / active <= kappa:
-            break
-        kappa = (total - radius) / active
-    return kappa, norm
-
-
-@kernel
-def assemble(B: Array, Q: Array, sigma: Array, t: float, scale: float, upright: bool, out: Array) -> None:
-    """out ← Σ_i (1 − t/σ_i)₊ q_i b_iᵀ, transposed unless ``upright``, times the scale."""
-    k, m = B.shape
-    above = 0
-    for i in range(k):
-        above += sigma[i] > t
-    left, right = np.empty((above, k)), np.empty((above, m))
-    row = 0
-    for i in range(k):
-        if sigma[i] > t:
-            factor = scale * (1.0 - t / sigma[i])
-            for j in range(k):
-                left[row, j] = Q[i, j]
-            for j in range(m):
-                right[row, j] = factor * B[i, j]
-            row += 1
-    X = np.zeros((k, m))
-    if above > 0:
-        np.dot(left.T, right, X)
-    for i in range(k):
-        for j in range(m):
-            out[i * m + j if upright else j * k + i] = X[i, j]
