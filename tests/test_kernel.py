@@ -145,3 +145,46 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     code = "from unpooled.sampling import cohort; print(len(cohort(0, 0, 9, 4)))"
     assert python(code, tmp_path / "file") == "4"
     assert Path(tmp_path / "file").is_file()
+
+
+NAMED = """
+import numpy as np
+from unpooled.apart import apart
+from unpooled.kernel import kernel
+@apart("f8(f8[::1], i8)")
+def inner(x, power):
+    total = 0.0
+    for j in range(x.size):
+        total += x[j] ** power
+    return total
+@apart("UniTuple(f8, 2)(f8[::1])")
+def outer(x):
+    x[0] = inner(x, 2)
+    return x[0], inner(x, 1)
+@kernel
+def run(x):
+    return outer(x)
+"""
+
+
+def test_kernels_called_by_name(tmp_path):
+    """Compiled at first, read from disk later, and found again when their file only looks newer."""
+    (tmp_path / "mine.py").write_text(NAMED)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import mine, numpy as np; x = np.arange(4.0); "
+    )
+    ask = code + "print(mine.run(x), mine.outer.py_func(np.arange(4.0)), mine.outer(np.arange(4.0)))"
+    cache = tmp_path / "cache"
+    expected = "(14.0, 20.0) " * 3
+    assert python(ask, cache) == expected.strip()
+    held = len(list(cache.rglob("*.nbc")))
+    assert held >= 3
+    assert python(ask, cache) == expected.strip()
+    assert len(list(cache.rglob("*.nbc"))) == held
+    first = "import numpy as np, unpooled as up; print(up.Nuclear(1.0).prox(np.ones((2, 2)), 1.0)[0, 0])"
+    assert python(first, cache) == python(first, cache) == "0.5"
+    lost = list(cache.rglob("penalties*/singular.shrink-*.nbi"))
+    assert lost
+    for index in lost:  # as if the file had been touched: its callers are still on disk
+        index.unlink()
+    assert python(first, cache) == "0.5"

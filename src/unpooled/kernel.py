@@ -6,6 +6,8 @@
 - Another kernel calls it: numba finds the compiled function behind it and inlines it.
 - A test calls ``f.py_func``: the source runs as it stands.
 
+A long kernel would be optimised anew in each of its callers; ``apart`` has it compiled once.
+
 A loss, a penalty or an algorithm's local loop reaches compiled code as a *record*: a NamedTuple whose
 fields are numbers and arrays and whose methods are kernels. ``prox = method("prox")`` makes a function
 that calls the method of whatever record it is given; compiled code picks it by the record's type, so
@@ -41,10 +43,21 @@ class Kernel:
     def __init__(self, py_func: Callable[..., Any]):
         self.py_func = py_func
         self._dispatchers: dict[tuple[type, ...], Any] = {}
+        self._is_ready = False
         functools.update_wrapper(self, py_func)
+
+    def ready(self) -> None:
+        """Let compiled code find what this kernel calls by name (see ``apart``)."""
+        if not self._is_ready:
+            self._is_ready = True
+            for name in self.py_func.__code__.co_names:
+                called = self.py_func.__globals__.get(name)
+                if isinstance(called, Kernel):
+                    called.ready()
 
     def dispatcher(self, *args: Any) -> Any:
         """The compiled function that Python calls; what is compiled for a user's records is kept apart."""
+        self.ready()
         records = foreign_records(args)
         if records not in self._dispatchers:
             self._dispatchers[records] = compiled(self.py_func, records)
@@ -64,13 +77,24 @@ class Kernel:
 
 
 def foreign_records(args: tuple[Any, ...]) -> tuple[type, ...]:
-    """The types of the records among ``args``, and inside them, that are not this package's."""
+    """The types of the records among ``args``, and inside them, that are not this package's.
+
+    Who asks is about to run compiled code on them: their kernels are readied.
+    """
     found: tuple[type, ...] = ()
     for arg in args:
         if isinstance(arg, tuple):
+            _ready_record(type(arg))
             own = type(arg) is tuple or type(arg).__module__.partition(".")[0] == "unpooled"
             found += foreign_records(arg) if own else (type(arg), *foreign_records(arg))
     return found
+
+
+@functools.cache
+def _ready_record(record: type) -> None:
+    for value in vars(record).values():
+        if isinstance(value, Kernel):
+            value.ready()
 
 
 def kernel(py_func: Callable[..., Any]) -> Kernel:

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
-from unpooled.penalties.base import Order, Penalty
+from unpooled.penalties.base import Order, Penalty, constrained_prox, subgradient
 from unpooled.penalties.inputs import finite_array, finite_number, flat, number, positive_number
 from unpooled.penalties.multipliers import norm2
 from unpooled.penalties.nuclear_solve import filled, solve_nuclear
-from unpooled.penalties.singular import shrunk
+from unpooled.penalties.partial import shrunk_partially
+from unpooled.penalties.singular import MODERATE, shrunk
 
 SMOOTHING = 1e-8  # of the subgradient, relative to ‖w‖
 
@@ -30,10 +31,7 @@ class NuclearRecord(NamedTuple):
     @kernel
     def prox(self, v: Array, step: float, out: Array) -> None:
         """Soft thresholding of the singular values."""
-        if math.isfinite(norm2(v)):  # else LAPACK would raise
-            shrunk(v, self.rows, self.columns, step * self.lam, math.inf, out)
-        else:
-            filled(out, math.nan)
+        shrunk(v, self.rows, self.columns, step * self.lam, math.inf, out)
 
     @kernel
     def constrained_prox(
@@ -59,6 +57,31 @@ class NuclearRecord(NamedTuple):
             out[j] = self.lam * (w[j] - X[j]) / width
 
 
+class LargeNuclearRecord(NamedTuple):
+    """The same for a large matrix whose prox is expected to be of low rank."""
+
+    lam: float
+    rows: int
+    columns: int
+
+    @kernel
+    def prox(self, v: Array, step: float, out: Array) -> None:
+        """Soft thresholding by the leading singular vectors; by all, where these are many."""
+        shrunk_partially(v, self.rows, self.columns, step * self.lam, out)
+
+    @kernel
+    def constrained_prox(
+        self, v: Array, step: float, center: Array, radius: float, ball: float, out: Array
+    ) -> None:
+        """As for a matrix of moderate size."""
+        constrained_prox(NuclearRecord(self.lam, self.rows, self.columns), v, step, center, radius, ball, out)
+
+    @kernel
+    def subgradient(self, w: Array, out: Array) -> None:
+        """As for a matrix of moderate size."""
+        subgradient(NuclearRecord(self.lam, self.rows, self.columns), w, out)
+
+
 @dataclass(frozen=True)
 class Nuclear(Penalty):
     """h(W) = λ Σ_i σ_i(W): a matrix of low rank."""
@@ -76,12 +99,12 @@ class Nuclear(Penalty):
         """The operator norm, max_i σ_i(U)."""
         return float(_singular_values("u", u).max(initial=0.0))
 
-    def record(self, shape: tuple[int, ...], order: Order = "C") -> NuclearRecord:
+    def record(self, shape: tuple[int, ...], order: Order = "C") -> NuclearRecord | LargeNuclearRecord:
         """See Penalty.record. A matrix column by column is its transpose row by row: R is the same."""
         if len(shape) != 2:
             raise ValueError(f"the nuclear norm is one of matrices: the coefficients have shape {shape}")
         rows, columns = shape if order == "C" else shape[::-1]
-        return NuclearRecord(self.lam, rows, columns)
+        return (NuclearRecord if min(shape) <= MODERATE else LargeNuclearRecord)(self.lam, rows, columns)
 
     def constrained_prox_gap(
         self, v: ArrayLike, step: float, center: ArrayLike, radius: float, ball: float = math.inf

@@ -24,7 +24,7 @@ import numpy as np
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
 from unpooled.penalties.anderson import extrapolate
-from unpooled.penalties.singular import shrunk
+from unpooled.penalties.singular import nuclear_norm, shrunk
 
 MEMORY = 8
 MAX_STEPS = 2000
@@ -71,7 +71,7 @@ def in_radius(
             X[j] -= W0[j]
         square = 0.0
         P = np.empty(n)
-        _, kappa = shrunk(A, rows, columns, 0.0, radius, P)
+        kappa = shrunk(A, rows, columns, 0.0, radius, P)
         for j in range(n):
             X[j] -= P[j]  # now the residual X − Z
             square += X[j] * X[j]
@@ -99,7 +99,7 @@ def certified_gap(
 ) -> float:
     """The gap of the module's docstring, at κ = ‖Y‖_op."""
     A, X = np.empty(V.size), np.empty(V.size)
-    norm, _ = shrunk(Z, rows, columns, 0.0, math.inf, A)
+    norm = nuclear_norm(Z, rows, columns)
     for j in range(V.size):
         A[j] = V[j] - Y[j]
     shrunk(A, rows, columns, lam, math.inf, X)

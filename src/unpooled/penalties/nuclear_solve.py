@@ -15,17 +15,18 @@ import math
 
 import numpy as np
 
+from unpooled.apart import apart
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
 from unpooled.penalties.multipliers import EMPTY, norm2
 from unpooled.penalties.nuclear_ball import certified_gap, first_multiplier, in_radius
 from unpooled.penalties.roots import Bracket, chord, narrowed
-from unpooled.penalties.singular import shrunk
+from unpooled.penalties.singular import nuclear_norm, shrunk
 
 BALL = 1e-14  # relative distance of ‖W‖ from the ball at which to stop
 
 
-@kernel
+@apart("Tuple((f8, i8))(f8[::1], f8, f8[::1], f8, f8, i8, i8, f8[::1])")
 def solve_nuclear(
     v: Array, lam: float, center: Array, radius: float, ball: float, rows: int, columns: int, W: Array
 ) -> tuple[float, int]:
@@ -115,8 +116,7 @@ def scaled_distance(
     bound = math.sqrt(min(rows, columns)) * norm2(D)
     if bound <= radius:
         return float(bound)
-    norm, _ = shrunk(D, rows, columns, 0.0, math.inf, np.empty(X.size))
-    return float(norm)
+    return float(nuclear_norm(D, rows, columns))
 
 
 @kernel
