@@ -28,7 +28,7 @@ def partially(A, t, tolerance=0.0):
     return out.reshape(A.shape), bound
 
 
-@pytest.mark.parametrize("shape", [(300, 280), (270, 400), (500, 260)])
+@pytest.mark.parametrize("shape", [(300, 260), (260, 270)])
 @pytest.mark.parametrize(
     ("sigma", "noise", "t"),
     [
@@ -42,10 +42,11 @@ def partially(A, t, tolerance=0.0):
 )
 def test_against_lapack(shape, sigma, noise, t):
     A = low_rank(3, shape, sigma, noise)
+    truth = threshold(A, t)
     for scale in (1.0, 1e-140, 1e140):
         X, bound = partially(scale * A, scale * t)
         assert bound <= 2e-13 * scale * np.linalg.norm(A)
-        assert np.linalg.norm(X / scale - threshold(A, t)) <= bound / scale + 1e-14 * np.linalg.norm(A)
+        assert np.linalg.norm(X / scale - truth) <= bound / scale + 1e-14 * np.linalg.norm(A)
 
 
 def test_many_are_refused_and_done_by_lapack():

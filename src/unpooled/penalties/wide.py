@@ -16,14 +16,15 @@ from unpooled.kernel import kernel
 
 @kernel
 def power_of_two(a: Array) -> float:
-    """A power of two that is about the largest entry; 1 for zero, infinite where an entry is not finite."""
+    """A power of two of the size of the largest entry; 1 for zero, infinite where an entry is not finite."""
     peak, poison = 0.0, 0.0
     for j in range(a.size):
         peak = max(peak, abs(a[j]))
         poison += 0.0 * a[j]  # NaN from NaN and infinity
     if math.isnan(poison):
         return math.inf
-    return math.ldexp(1.0, math.frexp(peak)[1] - 1) if peak > 0.0 else 1.0
+    # not below 2^−1000: compiled code multiplies by the inverse, which must not overflow
+    return math.ldexp(1.0, max(math.frexp(peak)[1] - 1, -1000)) if peak > 0.0 else 1.0
 
 
 @kernel
