@@ -1,7 +1,7 @@
 # Two commands work from a clean clone, with Python 3.11 or later and nothing else installed:
 #   make demo   installs into .venv, runs two experiments of the paper, says where their reports are
 #   make test   installs into .venv and runs linters, type checker and the whole test suite
-# and one that measures, ten minutes long, with its peers (2 GB) in an environment of their own:
+# and one that measures, with its peers (2 GB) in an environment of their own:
 #   make bench  installs into .venv-bench, prints a table of ratios and writes it to out/bench
 #               (BENCH="--quick", BENCH="--only speed", BENCH="--full --data …", see docs/performance.md)
 PYTHON ?= python3
