@@ -15,7 +15,7 @@ from benchmarks.options import Options
 from benchmarks.row import Row
 
 # A section is a module with ``rows(options)``, which yields the rows it measured.
-SECTIONS = ("speed", "flower", "limit", "threads", "growth", "latency", "drift")
+SECTIONS = ("speed", "flower", "limit", "threads", "exact", "growth", "latency", "drift")
 
 BUSY = 0.5  # processes running before we begin
 
