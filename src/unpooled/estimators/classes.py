@@ -38,13 +38,11 @@ def agree(rows: Rows) -> Agreement:
         )
     totals = np.bincount(codes, rows.sample_weight, len(classes)).astype(np.float64)
     sites = sort_rows(rows.clients)
-    of = np.empty(len(codes), dtype=np.int64)
-    of[... if sites.order is None else sites.order] = np.repeat(
-        np.arange(len(sites.ids)), np.diff(sites.offsets)
-    )
-    held = len(np.unique(of * len(classes) + codes))  # pairs of a client and a class that it has
+    K, C = len(sites.ids), len(classes)
+    of = np.repeat(np.arange(K), np.diff(sites.offsets))
+    held = len(np.unique(of * C + codes[... if sites.order is None else sites.order]))
     kinds = ("class labels", "class weights")
-    ledger = Ledger().after_answers(len(sites.ids), 2 * held, len(sites.ids) * 2 * len(classes), kinds)
+    ledger = Ledger().after_answers(K, 2 * held, 2 * C * K, kinds)  # held: pairs of a client and a class
     return Agreement(classes, codes, totals, replace(ledger, setup_rounds=1))
 
 

@@ -55,8 +55,8 @@ def _asked(server: Server, data: FederatedData, question: Arrays, min_rows: int)
     rows, values = int(total.get("refused_rows", 0)), int(total.get("refused_columns", 0))
     if rows or values:
         raise ValueError(
-            f"a covariance matrix needs every client's, but {rows} of {data.n_clients} clients have fewer than "
-            f"{min_rows} rows and {values} have a column in which fewer than {min_rows} rows stand out: rows "
+            f"a covariance matrix needs every client's, but {rows} of {data.n_clients} clients have fewer "
+            f"than {min_rows} rows and {values} have a column in which fewer than {min_rows} rows stand out: rows "
             "could be read from theirs. Leave these clients out, or set min_rows (0 lets every client send)"
         )
     return dict(total)

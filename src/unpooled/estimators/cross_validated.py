@@ -64,15 +64,11 @@ class CrossValidated:
         """``cv`` as ``cross_validate`` takes it: fold numbers in the order of the data."""
         if isinstance(self.cv, str):
             if self.cv == "sites" and data.n_clients < 2:
-                raise ValueError(
-                    "cv='sites' leaves one client out at a time, but there is only one (1 client)"
-                )
+                raise ValueError("cv='sites' leaves one client out at a time: two are needed, got 1 client")
             return self.cv
         if np.ndim(self.cv) == 0:
             if isinstance(self.cv, int | np.integer) and data.n_rows < self.cv:
-                raise ValueError(
-                    f"cv={self.cv} folds need at least as many rows, got n_samples={data.n_rows}"
-                )
+                raise ValueError(f"cv={self.cv} folds need as many rows, got n_samples={data.n_rows}")
             return self.cv
         folds = np.asarray(self.cv)
         if folds.ndim != 1 or len(folds) <= int(number.max()):
@@ -104,8 +100,8 @@ class CrossValidated:
         """A sentence on what was chosen."""
         folds, mean = result.losses.shape[1], result.mean[result.index]
         return (
-            f"alpha = {result.lam:.6g} of {len(result.path.lambdas)} was chosen by rule={result.rule!r}: mean "
-            f"held-out loss {mean:.6g} ± {result.se[result.index]:.2g} over {folds} folds."
+            f"alpha = {result.lam:.6g} of {len(result.path.lambdas)} was chosen by rule={result.rule!r}: "
+            f"mean held-out loss {mean:.6g} ± {result.se[result.index]:.2g} over {folds} folds."
         )
 
 

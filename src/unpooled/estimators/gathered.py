@@ -17,7 +17,7 @@ FLOATS = [np.float64, np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Checked rows in the order of the caller, those of weight zero left out; ``number`` is where they stood."""
+    """Checked rows in the caller's order, less those of weight zero; ``number`` says where they stood."""
 
     X: Any
     y: Any

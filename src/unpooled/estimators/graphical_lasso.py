@@ -23,13 +23,13 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
     """minimise over Θ ≻ 0   tr(SΘ) − log det Θ + α Σ_{i≠j} |Θ_ij|,  S the covariance of the pooled rows.
 
     The objective is that of ``sklearn.covariance.GraphicalLasso``. S takes one round, whatever α; a client
-    with fewer than ``min_rows`` rows refuses to send its part, and then there is no fit. With sample weights S
-    is the weighted covariance. ``assume_centered`` takes the means as zero. ``max_iter`` passes over the
+    with fewer than ``min_rows`` rows refuses to send its part, and then there is no fit. With sample weights
+    S is the weighted covariance. ``assume_centered`` takes the means as zero. ``max_iter`` passes over the
     columns at most.
 
     After ``fit``: ``precision_`` Θ, ``covariance_`` (its inverse up to the gap), ``location_``,
-    ``certificate_`` (the gap is certified relative to p), ``rounds_``, ``ledger_``, ``n_iter_``, ``clients_``;
-    ``score`` and ``mahalanobis`` as in scikit-learn.
+    ``certificate_`` (the gap is certified relative to p), ``rounds_``, ``ledger_``, ``n_iter_``,
+    ``clients_``; ``score`` and ``mahalanobis`` as in scikit-learn.
     """
 
     store_precision = True
@@ -65,8 +65,8 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
         if not solved.certificate.relative <= self.tol:
             warnings.warn(
                 f"the graphical lasso stopped after {solved.passes} passes with a duality gap of "
-                f"{solved.certificate.relative:.2g} of its scale, above tol={self.tol:g}: raise max_iter, tol "
-                "or alpha",
+                f"{solved.certificate.relative:.2g} of its scale, above tol={self.tol:g}: raise max_iter, "
+                "tol or alpha",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -76,9 +76,7 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
         if isinstance(X, FederatedData):
             data = gathered.from_federated(self, X, None, clients, sample_weight)
             if len(data.row_shape) != 1:
-                raise ValueError(
-                    f"a covariance needs rows that are vectors, got rows of shape {data.row_shape}"
-                )
+                raise ValueError(f"a covariance needs rows that are vectors, got shape {data.row_shape}")
             return data
         X = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
         rows = gathered.with_clients(self, X, np.zeros(len(X)), clients, sample_weight)
@@ -91,13 +89,14 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
         edges = int(np.count_nonzero(np.triu(self.precision_, 1)))
         ended = "reached" if self.certificate_.relative <= self.tol else "NOT reached"
         rounds = f"{self.rounds_} {'round' if self.rounds_ == 1 else 'rounds'}"
+        up, down = megabytes(self.ledger_.bytes_up), megabytes(self.ledger_.bytes_down)
         return "\n".join(
             [
                 f"{type(self).__name__}: {self._n_rows} rows × {p} features of {sites} "
                 f"{'client' if sites == 1 else 'clients'}, alpha = {self.alpha:g}",
                 f"  {edges} of {p * (p - 1) // 2} edges; objective {self.certificate_.objective:.10g}",
                 f"  {self.certificate_}; tolerance {self.tol:g} {ended} in {self.n_iter_} passes",
-                f"  {rounds}, {megabytes(self.ledger_.bytes_up)} up, {megabytes(self.ledger_.bytes_down)} down",
+                f"  {rounds}, {up} up, {down} down",
                 f"  left the sites, summed: {', '.join(self.ledger_.kinds)}",
             ]
         )

@@ -14,9 +14,9 @@ class FederatedHuberRegressor(FederatedRegressor):
     """minimise  1/N Σ_i H_δ(y_i − x_i·w − b) + α(ρ‖w‖₁ + (1 − ρ)/2·‖w‖²),  ρ = ``l1_ratio``,
 
     H_δ(r) = r²/2 where |r| ≤ δ and δ|r| − δ²/2 beyond. δ = ``delta`` is in the units of y and fixed:
-    scikit-learn's ``HuberRegressor`` estimates a scale along with w and has the squared norm only, so that its
-    ``epsilon`` and ``alpha`` mean something else. With sample weights the first term is 1/Σs Σ_i s_i (…). The
-    other parameters and the fitted attributes are those of ``FederatedEstimator``.
+    scikit-learn's ``HuberRegressor`` estimates a scale along with w and has the squared norm only, so that
+    its ``epsilon`` and ``alpha`` mean something else. With sample weights the first term is 1/Σs Σ_i s_i (…).
+    The other parameters and the fitted attributes are those of ``FederatedEstimator``.
     """
 
     def __init__(

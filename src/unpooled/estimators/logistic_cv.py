@@ -22,8 +22,8 @@ class FederatedLogisticRegressionCV(CrossValidated, FederatedLogisticRegression)
     The path is one of α = 1/(CΣs), the penalty beside the mean loss, so that it means the same for folds of
     any size: minimise (1/Σs) Σ_i s_i ℓ_i + α(ρ‖w‖₁ + (1 − ρ)/2·‖w‖²). ``alpha_`` is the chosen one, ``C_``
     that of all rows; ``Cs``, where given, takes the place of the path. The held-out losses are
-    ``log_loss_path_`` (α, fold), of α from the largest down (``alphas_``, ``Cs_``). With ``class_weight`` rows
-    weigh in them as they do in the fit. For the other parameters see ``CrossValidated``,
+    ``log_loss_path_`` (α, fold), of α from the largest down (``alphas_``, ``Cs_``). With ``class_weight``
+    rows weigh in them as they do in the fit. For the other parameters see ``CrossValidated``,
     ``FederatedLogisticRegression`` and ``FederatedEstimator``.
     """
 

@@ -23,8 +23,8 @@ class FederatedMatrixCompletion(FederatedRegressor):
     """minimise  1/(2N) Σ_n (y_n − M_{i_n j_n} − b)² + α‖M‖_*,  ‖M‖_* = Σ σ_i(M).
 
     A row of X is a pair (i, j) of whole numbers from 0, y the value observed there; an entry may be observed
-    more than once, and by several clients. ``shape`` is that of M; None takes the largest numbers seen. α‖M‖_*
-    beside a mean over the N observations: soft-impute's λ is Nα. ``coef_`` is M, ``intercept_`` b, and
+    more than once, and by several clients. ``shape`` is that of M; None takes the largest numbers seen.
+    α‖M‖_* stands beside a mean over the N observations: soft-impute's λ is Nα. ``coef_`` is M, ``intercept_`` b, and
     ``predict`` gives M_ij + b. With sample weights the first term is 1/(2Σs) Σ_n s_n (…)².
 
     Each round is a gradient of p1·p2 numbers: with ``solver="auto"`` this is "anderson", for a Gram matrix
@@ -119,10 +119,9 @@ def _pairs(X: Any) -> Array:
     pairs = X.astype(np.int64)
     wrong = np.flatnonzero((pairs != X).any(axis=1) | (pairs < 0).any(axis=1))
     if len(wrong):
-        raise ValueError(
-            f"X must hold pairs of whole numbers from 0: row {wrong[0]} is {X[wrong[0]].tolist()}"
-        )
-    return pairs
+        i = int(wrong[0])
+        raise ValueError(f"X must hold pairs of whole numbers from 0: row {i} is {X[i].tolist()}")
+    return np.asarray(pairs)
 
 
 def _indicator(pairs: Array, shape: tuple[int, int]) -> Any:
