@@ -13,7 +13,7 @@ ESTIMATORS = [
     up.FederatedPoissonRegressor(),
     up.FederatedHuberRegressor(),
     up.FederatedTraceRegressor(),
-    up.FederatedGraphicalLasso(),
+    up.FederatedGraphicalLasso(min_rows=0),
     up.FederatedLassoCV(**SHORT),
     up.FederatedElasticNetCV(**SHORT),
     up.FederatedGroupLassoCV(**SHORT),

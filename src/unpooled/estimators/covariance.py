@@ -56,7 +56,7 @@ def _asked(server: Server, data: FederatedData, question: Arrays, min_rows: int)
     if rows or values:
         raise ValueError(
             f"a covariance matrix needs every client's, but {rows} of {data.n_clients} clients have fewer "
-            f"than {min_rows} rows and {values} have a column in which fewer than {min_rows} rows stand out: rows "
-            "could be read from theirs. Leave these clients out, or set min_rows (0 lets every client send)"
+            f"than {min_rows} rows and {values} have a column in which fewer than {min_rows} rows stand out: "
+            "rows could be read from theirs. Leave these clients out, or lower min_rows (0: all may send)"
         )
     return dict(total)

@@ -20,7 +20,8 @@ class CrossValidated:
     n_alphas, eps : so many α, evenly spaced in the logarithm from the smallest that makes every coefficient
         zero down to ``eps`` times that one; or ``alphas``, the values themselves.
     cv : a number of folds, into which each client deals its own rows; "sites", to leave one client out at a
-        time; or the number of the fold of each row.
+        time; the number of the fold of each row; or scikit-learn's splits, a list of (train, test) in which
+        every row is tested once, such as ``list(KFold(5).split(X))``.
     rule : "min" takes the α of least mean loss, "1se" the largest whose mean is within one standard error.
     seed : of the deal.
 
@@ -66,11 +67,11 @@ class CrossValidated:
             if self.cv == "sites" and data.n_clients < 2:
                 raise ValueError("cv='sites' leaves one client out at a time: two are needed, got 1 client")
             return self.cv
-        if np.ndim(self.cv) == 0:
+        if not hasattr(self.cv, "__len__"):
             if isinstance(self.cv, int | np.integer) and data.n_rows < self.cv:
                 raise ValueError(f"cv={self.cv} folds need as many rows, got n_samples={data.n_rows}")
             return self.cv
-        folds = np.asarray(self.cv)
+        folds = _of_splits(self.cv) if isinstance(self.cv[0], tuple | list) else np.asarray(self.cv)
         if folds.ndim != 1 or len(folds) <= int(number.max()):
             raise ValueError(f"cv holds {folds.size} fold numbers, but one per row is needed")
         return folds[number]
@@ -108,3 +109,16 @@ class CrossValidated:
 def with_ledger(fit: Fit, ledger: Any) -> Fit:
     """The fit with all that crossed the network."""
     return replace(fit, ledger=ledger)
+
+
+def _of_splits(splits: Any) -> Array:
+    """The number of the fold in which each row is tested."""
+    n = sum(len(test) for _, test in splits)
+    folds = np.full(n, -1)
+    for f, (train, test) in enumerate(splits):
+        if len(train) + len(test) != n or len(np.intersect1d(train, test)):
+            raise ValueError(f"cv: split {f} must train on all rows that it does not test, and on no others")
+        folds[np.asarray(test)] = f
+    if (folds < 0).any():
+        raise ValueError("cv: every row must be tested in exactly one split")
+    return folds

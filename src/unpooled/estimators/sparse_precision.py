@@ -46,7 +46,7 @@ def sparse_precision(S: Float, alpha: float, tol: float, max_passes: int) -> Spa
     best: SparsePrecision | None = None
     worse = 0
     for number in range(1, max_passes + 1):
-        for j in range(p):
+        for j in range(p if p > 1 else 0):
             rest = np.flatnonzero(np.arange(p) != j)
             inner = W[np.ix_(rest, rest)]
             betas[j] = minimise(inner, S[rest, j], h, betas[j])

@@ -57,7 +57,7 @@ class FederatedTraceRegressor(FederatedRegressor):
 
     def _row_shape(self, X: Any) -> tuple[int, int] | None:
         """The shape of a row: that of X, or the parameter's."""
-        own = X.row_shape if isinstance(X, FederatedData) else tuple(np.shape(X)[1:])
+        own = X.row_shape if isinstance(X, FederatedData) else _shape(X)[1:]
         if len(own) == 2:
             if self.shape is not None and tuple(self.shape) != own:
                 raise ValueError(f"shape={self.shape}, but the rows of X have shape {own}")
@@ -88,7 +88,18 @@ class FederatedTraceRegressor(FederatedRegressor):
 
 def _flat(X: Any) -> Any:
     """Rows that are matrices, row by row; everything else as it is."""
-    if isinstance(X, FederatedData) or len(np.shape(X)) != 3:
+    if isinstance(X, FederatedData) or len(_shape(X)) != 3:
         return X
     X = np.asarray(X)
     return X.reshape(len(X), -1)
+
+
+def _shape(X: Any) -> tuple[int, ...]:
+    """The shape of an array, or of lists in lists; what has none is left to scikit-learn to refuse."""
+    shape = getattr(X, "shape", None)
+    if shape is None and isinstance(X, list | tuple):
+        try:
+            shape = np.shape(X)
+        except ValueError:  # ragged
+            return ()
+    return () if shape is None else tuple(shape)
