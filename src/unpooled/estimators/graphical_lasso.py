@@ -18,6 +18,8 @@ from unpooled.ledger import megabytes
 from unpooled.penalties.inputs import finite_number
 from unpooled.solve import check_numbers
 
+ROUNDING = 1e-14  # of a mean: a spread below it is none
+
 
 class FederatedGraphicalLasso(EmpiricalCovariance):
     """minimise over Θ ≻ 0   tr(SΘ) − log det Θ + α Σ_{i≠j} |Θ_ij|,  S the covariance of the pooled rows.
@@ -57,6 +59,9 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
         alpha = finite_number("alpha", self.alpha, 0.0)
         check_numbers(self.tol, self.max_iter, self.min_rows)
         found = pooled_covariance(data, bool(self.assume_centered), self.min_rows, self.engine)
+        constant = np.flatnonzero(np.diag(found.S) <= np.square(ROUNDING * found.mean))
+        if constant.size:
+            raise ValueError(f"column {constant[0]} is constant: its precision is infinite; leave it out")
         solved = sparse_precision(found.S, alpha, self.tol, self.max_iter)
         self.covariance_, self.precision_, self.location_ = solved.covariance, solved.precision, found.mean
         self.certificate_, self.n_iter_ = solved.certificate, solved.passes

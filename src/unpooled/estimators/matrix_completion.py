@@ -25,7 +25,8 @@ class FederatedMatrixCompletion(FederatedRegressor):
     A row of X is a pair (i, j) of whole numbers from 0, y the value observed there; an entry may be observed
     more than once, and by several clients. ``shape`` is that of M; None takes the largest numbers seen.
     α‖M‖_* stands beside a mean over the N observations: soft-impute's λ is Nα. ``coef_`` is M,
-    ``intercept_`` is b, and ``predict`` gives M_ij + b. With sample weights the first term is 1/(2Σs) Σ_n s_n (…)².
+    ``intercept_`` is b, and ``predict`` gives M_ij + b. With sample weights the first term is
+    1/(2Σs) Σ_n s_n (…)².
 
     Each round is a gradient of p1·p2 numbers: with ``solver="auto"`` this is "anderson", for a Gram matrix
     would tell which entries a client has. The other parameters and the fitted attributes are those of

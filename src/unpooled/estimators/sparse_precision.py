@@ -34,11 +34,8 @@ class SparsePrecision(NamedTuple):
 
 
 def sparse_precision(S: Float, alpha: float, tol: float, max_passes: int) -> SparsePrecision:
-    """Passes until the gap is at most ``tol`` of its scale p, or rounding is reached."""
+    """Passes until the gap is at most ``tol`` of its scale p, or rounding is reached; diag S > 0."""
     p = len(S)
-    if not (np.diag(S) > 0.0).all():
-        constant = int(np.argmin(np.diag(S)))
-        raise ValueError(f"column {constant} is constant: its precision is infinite; leave it out")
     W = START * S
     W[np.diag_indices(p)] = np.diag(S)
     h = Blocks(np.arange(p - 1), np.full(p - 1, alpha), np.zeros(p - 1))
@@ -53,7 +50,7 @@ def sparse_precision(S: Float, alpha: float, tol: float, max_passes: int) -> Spa
             # clipped: feasible whatever rounding does
             W[rest, j] = W[j, rest] = np.clip(inner @ betas[j], S[rest, j] - alpha, S[rest, j] + alpha)
         found = _certified(S, W, betas, alpha, number)
-        if best is None or found.certificate.gap < best.certificate.gap:
+        if best is None or found.certificate.gap < best.certificate.gap or np.isinf(best.certificate.gap):
             best, worse = found, 0
         else:
             worse += 1
