@@ -102,7 +102,7 @@ def test_multinomial_regression_has_a_path():
     assert model.coef_.shape == (3, 4)
     assert not model.cv_result_.path.coefs[0].any()
     assert model.log_loss_path_.shape == (4, 3)
-    assert model.C_ == pytest.approx(1 / (model.alpha_ * 120))
+    assert model.C_ * model.alpha_ == pytest.approx(1 / 120)
 
 
 def test_refused():
@@ -110,7 +110,8 @@ def test_refused():
         (1, "folds must be a whole number"),
         ("rows", "folds must be"),
         (np.zeros(7, int), "7 fold numbers"),
-        ([(np.arange(100), np.arange(100, 150)), (np.arange(50), np.arange(50, 150))], "split 1 must train"),
+        ([(np.arange(100), np.arange(100, 150)), (np.arange(50), np.arange(50, 150))], "every row must be"),
+        ([(np.arange(90), np.arange(100, 150)), (np.arange(100, 150), np.arange(100))], "split 0 must train"),
         (200, "n_samples=150"),
     ):
         with pytest.raises(ValueError, match=complaint):
