@@ -7,6 +7,7 @@ from scipy import sparse
 
 import unpooled as up
 from tests.exact.federations import rows
+from unpooled.estimators.matrix_problem import MatrixProblem
 
 N = 100
 SOLVER = {"solver": cp.CLARABEL, "tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -112,3 +113,23 @@ def test_matrix_completion(fit_intercept):
     expected = model.coef_[pairs[:, 0], pairs[:, 1]] + model.intercept_
     np.testing.assert_array_equal(model.predict(pairs), expected)
     assert model.solver_ == "Anderson prox-gradient"
+    assert "largest pair" in model.ledger_.kinds
+    known = up.FederatedMatrixCompletion(0.04, shape=(9, 7), fit_intercept=fit_intercept, tol=1e-9)
+    known.fit(pairs, y, clients=pairs[:, 0] % 3, sample_weight=s)
+    np.testing.assert_array_equal(known.coef_, model.coef_)
+    assert known.rounds_ == model.rounds_ - 1
+
+
+def test_the_gradient_of_flat_rows_is_that_of_matrices():
+    rng = np.random.default_rng(1)
+    X, y, W = rng.standard_normal((30, 3, 2)), rng.standard_normal(30), rng.standard_normal((3, 2))
+    flat = up.FederatedData.from_arrays(X.reshape(30, 6), y, np.arange(30) % 4)
+    whole = up.FederatedData.from_arrays(X, y, np.arange(30) % 4)
+    ours = MatrixProblem(up.Squared(), up.Nuclear(0.1), True, shape=(3, 2))
+    theirs = up.Problem(up.Squared(), up.Nuclear(0.1), True)
+    np.testing.assert_allclose(ours.gradient(W, flat), theirs.gradient(W, whole))
+    for a, b in zip(ours.gradient(W, flat, 0.5), theirs.gradient(W, whole, 0.5), strict=True):
+        np.testing.assert_allclose(a, b)
+    assert ours.with_lam(0.2).objective(W, flat, 0.5) == pytest.approx(
+        theirs.with_lam(0.2).objective(W, whole, 0.5)
+    )

@@ -1,5 +1,7 @@
 """The graphical lasso against scikit-learn's on the pooled rows, and its proof."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.covariance import GraphicalLasso, empirical_covariance
@@ -91,8 +93,12 @@ def test_refused():
         up.FederatedGraphicalLasso(0.1, tol=1e-15, max_iter=1).fit(X)
 
 
-def test_summary():
-    text = up.FederatedGraphicalLasso(0.1).fit(chain(), clients=np.arange(200) % 2).summary()
+def test_summary_and_pickle():
+    model = up.FederatedGraphicalLasso(0.1).fit(chain(), clients=np.arange(200) % 2)
+    text = model.summary()
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.precision_, model.precision_)
+    assert again.summary() == text
     assert "200 rows × 8 features of 2 clients" in text
     assert "edges" in text
     assert "1 round" in text

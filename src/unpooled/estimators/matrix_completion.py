@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from unpooled.data import FederatedData
 from unpooled.estimators import gathered
 from unpooled.estimators.base import FederatedRegressor
 from unpooled.estimators.matrix_problem import MatrixProblem
+from unpooled.estimators.traffic import together
+from unpooled.fit import Fit
+from unpooled.ledger import Ledger
 from unpooled.losses import Squared
 from unpooled.penalties import Nuclear
 from unpooled.penalties.inputs import finite_number
@@ -23,10 +27,10 @@ class FederatedMatrixCompletion(FederatedRegressor):
     """minimise  1/(2N) Σ_n (y_n − M_{i_n j_n} − b)² + α‖M‖_*,  ‖M‖_* = Σ σ_i(M).
 
     A row of X is a pair (i, j) of whole numbers from 0, y the value observed there; an entry may be observed
-    more than once, and by several clients. ``shape`` is that of M; None takes the largest numbers seen.
-    α‖M‖_* stands beside a mean over the N observations: soft-impute's λ is Nα. ``coef_`` is M,
-    ``intercept_`` is b, and ``predict`` gives M_ij + b. With sample weights the first term is
-    1/(2Σs) Σ_n s_n (…)².
+    more than once, and by several clients. ``shape`` is that of M; None takes the largest numbers that
+    clients have, which they tell in a round of its own. α‖M‖_* stands beside a mean over the N observations:
+    soft-impute's λ is Nα. With sample weights the first term is 1/(2Σs) Σ_n s_n (…)². ``coef_`` is M,
+    ``intercept_`` is b, and ``predict`` gives M_ij + b.
 
     Each round is a gradient of p1·p2 numbers: with ``solver="auto"`` this is "anderson", for a Gram matrix
     would tell which entries a client has. The other parameters and the fitted attributes are those of
@@ -63,10 +67,7 @@ class FederatedMatrixCompletion(FederatedRegressor):
             pairs = pairs[rows.number]
         self._shape = self._seen(pairs)
         indicator = _indicator(pairs, self._shape)
-        data, number = gathered.Rows(
-            indicator, rows.y, rows.clients, rows.sample_weight, rows.number
-        ).federated()
-        return data, number
+        return replace(rows, X=indicator, names=None).federated()
 
     def _seen(self, pairs: Array) -> tuple[int, int]:
         """The shape of M, which holds every pair."""
@@ -83,6 +84,14 @@ class FederatedMatrixCompletion(FederatedRegressor):
     def _problem(self, data: FederatedData) -> Problem:
         penalty = Nuclear(finite_number("alpha", self.alpha, 0.0))
         return MatrixProblem(Squared(), penalty, bool(self.fit_intercept), shape=self._shape)
+
+    def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
+        fit = super()._solve(problem, data, number)
+        if self.shape is not None:
+            return fit
+        K = data.n_clients  # each sends its largest numbers, and is sent the shape
+        agreement = replace(Ledger().after_answers(K, 2 * K, 2 * K, ("largest pair",)), setup_rounds=1)
+        return replace(fit, ledger=together(agreement, fit.ledger))
 
     def _options(self) -> dict[str, Any]:
         solver = "anderson" if self.solver == "auto" else self.solver
