@@ -81,6 +81,10 @@ def test_trace_regression(form):
         best, rel=1e-8
     )
     assert model.n_features_in_ == 20
+    data = up.FederatedData.from_arrays(X, y, np.arange(N) % 3, S)
+    again = up.FederatedTraceRegressor(0.8, tol=1e-10).fit(data)
+    np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-8)
+    np.testing.assert_allclose(np.sort(again.predict(data)), np.sort(again.predict(X)), atol=1e-10)
 
 
 def test_trace_regression_without_a_shape_has_the_euclidean_norm():
@@ -118,6 +122,8 @@ def test_matrix_completion(fit_intercept):
     known.fit(pairs, y, clients=pairs[:, 0] % 3, sample_weight=s)
     np.testing.assert_array_equal(known.coef_, model.coef_)
     assert known.rounds_ == model.rounds_ - 1
+    data = up.FederatedData.from_arrays(pairs.astype(float), y, pairs[:, 0] % 3, s)
+    np.testing.assert_allclose(known.fit(data).predict(pairs), model.predict(pairs), atol=1e-6)
 
 
 def test_the_gradient_of_flat_rows_is_that_of_matrices():

@@ -97,6 +97,20 @@ def test_a_pickle_holds_the_model_and_no_rows(model, kind):
     assert np.float64(0.123456789).tobytes() not in text
 
 
+def test_engine_and_solver_are_those_of_solve():
+    X, y, clients = rows("squared", n=60, p=4, sites=3)
+    plain = up.FederatedLasso(0.1, tol=1e-12).fit(X, y, clients=clients)
+    for options in ({"engine": up.engines.Local()}, {"solver": "fista"}, {"solver": up.ProxNewton()}):
+        model = clone(up.FederatedLasso(0.1, tol=1e-12, **options)).fit(X, y, clients=clients)
+        np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-5)
+    assert model.solver_ == "prox-Newton"
+    private = up.FederatedLasso(0.1, second_order=False).fit(X, y, clients=clients)
+    assert not {"gram", "hessian"} & set(private.ledger_.kinds)
+    refused = up.FederatedLasso(0.1, min_rows=21).fit(X, y, clients=clients)
+    assert any("3 of 3 clients have fewer than 21 rows" in note for note in refused.notes_)
+    assert "gram" not in refused.ledger_.kinds
+
+
 def test_summary():
     X, y, clients = rows("squared", n=60, p=4, sites=3)
     model = up.FederatedLasso(0.1).fit(X, y, clients=clients)

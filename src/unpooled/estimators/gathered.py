@@ -78,7 +78,9 @@ def with_clients(estimator: Any, X: Any, y: Any, clients: Any, sample_weight: An
     number, s = np.arange(n), None
     names = getattr(estimator, "feature_names_in_", None)
     if sample_weight is not None:
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if (s < 0.0).any():
+            raise ValueError(f"Negative values in sample_weight: row {int(np.argmax(s < 0.0))} has {s.min()}")
         number = np.flatnonzero(s)
         if not number.size:
             raise ValueError("sample_weight is zero for every row: there is nothing to fit")

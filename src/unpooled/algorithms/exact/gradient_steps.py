@@ -18,6 +18,7 @@ from unpooled.arrays import Arrays, Float
 from unpooled.problem import BoundProblem
 
 OPTIMISM = 0.1
+FLAT = 1e-14  # features whose curvature is not more than that of rounding, as part of the intercept's
 GROWTH, MOST = 1.2, 4.0  # L grows to so many times the curvature that was seen, and at most so fast
 
 
@@ -30,8 +31,9 @@ def first_facts(problem: BoundProblem, state: State, total: Arrays) -> Arrays:
     """The opening's facts, 1/step, and τ."""
     of_features, of_intercept = total.get("curvature", np.full(2, 1.0 / OPTIMISM)).tolist()
     facts = opened(problem, state, total)
-    if of_features <= 0.0 or of_intercept <= 0.0:
-        return facts | {"L": np.array(1.0), "tau": np.array(1.0)}
+    if of_features <= FLAT * of_intercept:
+        L = OPTIMISM * of_intercept
+        return facts | {"L": np.array(L if L > 0.0 else 1.0), "tau": np.array(1.0)}
     tau = np.sqrt(max(of_intercept / of_features, 1.0))
     return facts | {"L": np.array(OPTIMISM * of_features), "tau": np.array(tau)}
 
