@@ -1,5 +1,7 @@
 """unpooled: sparse and low-rank models fitted to data that stays where it is."""
 
+from typing import TYPE_CHECKING, Any
+
 from unpooled import datasets, engines, losses, metrics, partition, penalties
 from unpooled._version import __version__
 from unpooled.algorithms import (
@@ -35,6 +37,24 @@ from unpooled.selection import information, select
 from unpooled.simulate import simulate
 from unpooled.solve import solve
 
+if TYPE_CHECKING:  # scikit-learn takes a while to import: see __getattr__
+    from unpooled import estimators
+    from unpooled.estimators import (
+        FederatedElasticNet,
+        FederatedElasticNetCV,
+        FederatedGraphicalLasso,
+        FederatedGroupLasso,
+        FederatedGroupLassoCV,
+        FederatedHuberRegressor,
+        FederatedLasso,
+        FederatedLassoCV,
+        FederatedLogisticRegression,
+        FederatedLogisticRegressionCV,
+        FederatedMatrixCompletion,
+        FederatedPoissonRegressor,
+        FederatedTraceRegressor,
+    )
+
 __all__ = [
     "L1",
     "Algorithm",
@@ -49,6 +69,19 @@ __all__ = [
     "FedDA",
     "FedMiD",
     "FederatedData",
+    "FederatedElasticNet",
+    "FederatedElasticNetCV",
+    "FederatedGraphicalLasso",
+    "FederatedGroupLasso",
+    "FederatedGroupLassoCV",
+    "FederatedHuberRegressor",
+    "FederatedLasso",
+    "FederatedLassoCV",
+    "FederatedLogisticRegression",
+    "FederatedLogisticRegressionCV",
+    "FederatedMatrixCompletion",
+    "FederatedPoissonRegressor",
+    "FederatedTraceRegressor",
     "Fista",
     "Fit",
     "GroupL2",
@@ -74,6 +107,7 @@ __all__ = [
     "cross_validate",
     "datasets",
     "engines",
+    "estimators",
     "information",
     "kernel",
     "lambda_max",
@@ -87,3 +121,17 @@ __all__ = [
     "simulate",
     "solve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators, imported when one is first asked for."""
+    if name == "estimators" or (name.startswith("Federated") and name in __all__):
+        from importlib import import_module
+
+        module = import_module("unpooled.estimators")
+        return module if name == "estimators" else getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

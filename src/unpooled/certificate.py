@@ -101,7 +101,7 @@ def dual_bound(
         conjugates = 0.5 * square * alphas**2 + cross * alphas
     else:
         conjugates = alphas * conjugate - (1.0 - alphas) * float(moments["floor"])
-    return max(-float(c) - h.conjugate(a * u) for a, c in zip(alphas, conjugates, strict=True))
+    return float(np.max(-conjugates - h.conjugates(u, alphas)))
 
 
 def _balanced(

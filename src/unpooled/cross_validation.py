@@ -115,7 +115,7 @@ def cross_validate(
         losses = np.array([_held_out(m, t) for m, t in zip(models, left_out, strict=True)]).T
     else:
         losses, weights = _scored(tasks, points, of, server)
-    if folds == "sites":
+    if isinstance(folds, str):
         notes.append("one site was left out at a time: differences of such fits are about single sites.")
     whole = assembled(bound, grid, [row[0] for row in points], server, tasks[0], notes)
     return chosen_by(rule, whole, losses, weights)

@@ -42,6 +42,17 @@ def test_newton_and_anderson_never_need_more_rounds_than_fista(kind):
     assert rounds["auto"] <= rounds["anderson"] <= rounds["fista"]
 
 
+@pytest.mark.parametrize("solver", ["anderson", "fista"])
+def test_small_features_do_not_wait_for_the_intercept(solver):
+    data = federated("squared", n=200, p=12)
+    small = up.FederatedData.from_arrays(0.01 * data.X, data.y, np.repeat(np.arange(5), 40))
+    rounds = [
+        up.solve(up.Problem(up.Squared(), up.L1(lam), True), rows, solver=solver).rounds
+        for lam, rows in ((0.05, data), (0.0005, small))
+    ]
+    assert rounds[1] <= rounds[0] + 1
+
+
 def test_the_ledger_counts_what_crossed():
     data = federated("squared", n=100, p=7, sites=5)
     fit = up.solve(up.Problem(up.Squared(), up.L1(0.1), True), data)

@@ -1,9 +1,10 @@
 """What the solvers share that are sent gradients only: coordinates, the step, and when to shorten it.
 
-With an intercept the server works in (w, b + x̄·w): the features are centred without being touched, so that
-large means do not slow the steps down. The first step is 1/L for L a tenth of Σ_k π_k λ_max,k, which clients
-send with their first answer; as a bound it is loose where they differ. Where the answers show more curvature
-than L, L grows.
+With an intercept the server works in (w, τ(b + x̄·w)): the features are centred without being touched, so that
+large means do not slow the steps down, and τ ≥ 1 keeps the intercept's curvature to that of the features,
+so that small (sparse) features do not wait for it. The first step is 1/L for L a tenth of Σ_k π_k λ_max,k,
+which clients send with their first answer; as a bound it is loose where they differ. Where the answers show
+more curvature than L, L grows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from unpooled.arrays import Arrays, Float
 from unpooled.problem import BoundProblem
 
 OPTIMISM = 0.1
+FLAT = 1e-14  # features whose curvature is not more than that of rounding, as part of the intercept's
 GROWTH, MOST = 1.2, 4.0  # L grows to so many times the curvature that was seen, and at most so fast
 
 
@@ -26,27 +28,36 @@ def first_question(problem: BoundProblem, state: State) -> Arrays:
 
 
 def first_facts(problem: BoundProblem, state: State, total: Arrays) -> Arrays:
-    """The opening's facts, and 1/step."""
-    L = OPTIMISM * float(total.get("curvature", 1.0 / OPTIMISM))
-    return opened(problem, state, total) | {"L": np.array(L if L > 0.0 else 1.0)}
+    """The opening's facts, 1/step, and τ."""
+    of_features, of_intercept = total.get("curvature", np.full(2, 1.0 / OPTIMISM)).tolist()
+    facts = opened(problem, state, total)
+    if of_features <= FLAT * of_intercept:
+        L = OPTIMISM * of_intercept
+        return facts | {"L": np.array(L if L > 0.0 else 1.0), "tau": np.array(1.0)}
+    tau = np.sqrt(max(of_intercept / of_features, 1.0))
+    return facts | {"L": np.array(OPTIMISM * of_features), "tau": np.array(tau)}
 
 
 def inner(problem: BoundProblem, a: Arrays, w: Float) -> Float:
     """A flat vector of the problem in the server's coordinates."""
-    return _shifted(problem, a, w, 1.0)
+    v, n = w.copy(), problem.layout.n_coefficients
+    if v.size > n:
+        v[n:] = a["tau"] * (v[n:] + _shift(problem, a, v))
+    return v
 
 
 def outer(problem: BoundProblem, a: Arrays, v: Float) -> Float:
     """And back."""
-    return _shifted(problem, a, v, -1.0)
+    w, n = v.copy(), problem.layout.n_coefficients
+    if w.size > n:
+        w[n:] = w[n:] / a["tau"] - _shift(problem, a, w)
+    return w
 
 
-def _shifted(problem: BoundProblem, a: Arrays, v: Float, sign: float) -> Float:
-    n, outputs = problem.layout.n_coefficients, problem.layout.n_outputs
-    v = v.copy()
-    if v.size > n:
-        v[n:] += sign * (v[:n].reshape(outputs, -1) @ a["mean_x"])
-    return v
+def _shift(problem: BoundProblem, a: Arrays, v: Float) -> Float:
+    """x̄·w of each output."""
+    coefficients = v[: problem.layout.n_coefficients]
+    return np.asarray(coefficients.reshape(problem.layout.n_outputs, -1) @ a["mean_x"])
 
 
 def inner_gradient(problem: BoundProblem, a: Arrays, gradient: Float) -> Float:
@@ -55,6 +66,7 @@ def inner_gradient(problem: BoundProblem, a: Arrays, gradient: Float) -> Float:
     g = gradient.copy()
     if g.size > n:
         g[:n] -= np.multiply.outer(g[n:], a["mean_x"]).ravel()
+        g[n:] /= a["tau"]
     return g
 
 

@@ -7,7 +7,8 @@ A question is a dictionary of named arrays; what it holds says what is asked:
     w                   the loss and its gradient at w
     w, working          and the Hessian on these coordinates of the flat vector
     models              the loss at each of several points, the rows of this array
-    curvature           an upper bound of the curvature of this client's loss, its own means taken off
+    curvature           upper bounds of the curvature of this client's loss, its own means taken off: in w, in
+                        the intercept
 
 Answers are weighted with the rows' shares, so Σ_k π_k of them is the mean over all rows: an engine needs no
 other arithmetic, and neither does secure aggregation. Numbers of a whole type are counts, and are added.
@@ -54,7 +55,7 @@ def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -
         each = [evaluated(problem, site, w, None, False)["loss"] for w in question["models"]]
         up["losses"] = np.array(each, dtype=np.float64)
     if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
-        up["curvature"] = np.array(curvature_bound(problem, site))
+        up["curvature"] = curvature_bound(problem, site)
     return up
 
 
@@ -156,11 +157,11 @@ def _hessian(problem: BoundProblem, site: Site, working: Array, P: Float) -> Flo
     return H
 
 
-def curvature_bound(problem: BoundProblem, site: Site) -> float:
-    """λ_max of Σ_i share_i c_i x_i x_iᵀ, c_i the loss's bound of its curvature.
+def curvature_bound(problem: BoundProblem, site: Site) -> Float:
+    """λ_max of Σ_i share_i c_i x_i x_iᵀ, c_i the loss's bound of its curvature; and Σ_i share_i c_i.
 
-    With an intercept, of the rows less their own mean, and at least the intercept's Σ_i share_i c_i: how the
-    means of clients differ is left out.
+    The second is an intercept's. Where there is one, the first is that of the rows less their own mean: how
+    the means of clients differ is left out.
     """
     c = np.asarray(problem.problem.loss.curvature(site.y), dtype=np.float64) * site.share
     X, free = site.X, problem.layout.n_intercepts > 0
@@ -176,7 +177,7 @@ def curvature_bound(problem: BoundProblem, site: Site) -> float:
         largest = float(np.linalg.eigvalsh(G)[-1])
     else:
         largest = MARGIN * largest_eigenvalue(product, fixed_direction(X.shape[1]), 100)
-    return max(largest, total if free else 0.0)
+    return np.array([largest, total])
 
 
 def _plain(problem: BoundProblem, site: Site, w: Float) -> Arrays:

@@ -19,6 +19,7 @@ import numpy as np
 from unpooled.arrays import Array, Float
 from unpooled.penalties import L1, ElasticNet, GroupL2, Nuclear, Zero
 from unpooled.problem import BoundProblem
+from unpooled.validation import blocks
 
 
 class Shrinkage(ABC):
@@ -41,9 +42,9 @@ class Shrinkage(ABC):
         """The largest factor α ≤ 1 with h*(αu) < ∞; intercepts are left to the caller."""
         raise NotImplementedError
 
-    def conjugate(self, u: Float) -> float:
-        """h*(u) where it is finite."""
-        return 0.0
+    def conjugates(self, u: Float, alphas: Float) -> Float:
+        """h*(αu) for each α up to ``limit``."""
+        return np.zeros(len(alphas))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +97,14 @@ class Blocks(Shrinkage):
         ratios = self.weight[:groups][hard] / np.where(norms > 0.0, norms, 1.0)
         return float(np.where(norms > 0.0, ratios, 1.0).min(initial=1.0))
 
-    def conjugate(self, u: Float) -> float:
-        """Σ_j (|u_j| − λ_j)₊²/(2r_j): ridges come with groups of one coordinate."""
-        soft = np.flatnonzero(self.ridge > 0.0)
-        excess = np.maximum(np.abs(u[soft]) - self.weight[self.of[soft]], 0.0)
-        return float(np.sum(np.square(excess) / (2.0 * self.ridge[soft])))
+    def conjugates(self, u: Float, alphas: Float) -> Float:
+        """Σ_j (|αu_j| − λ_j)₊²/(2r_j): ridges come with groups of one coordinate."""
+        soft, out = np.flatnonzero(self.ridge > 0.0), np.zeros(len(alphas))
+        size, weight, ridge = np.abs(u[soft]), self.weight[self.of[soft]], self.ridge[soft]
+        for part in blocks(len(alphas), max(len(soft), 1)):
+            excess = np.maximum(np.multiply.outer(alphas[part], size) - weight, 0.0)
+            out[part] = np.square(excess) @ (0.5 / ridge)
+        return out
 
     def within(self, working: Array) -> Blocks:
         """The same on some coordinates, which hold whole groups."""

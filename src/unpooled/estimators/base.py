@@ -1,0 +1,160 @@
+"""What the estimators share: rows become federated data, ``solve`` fits them, attributes tell how it went.
+
+An estimator says which problem it is (``_loss``, ``_penalty``, ``_lam``); everything else is here:
+
+    fit       _gather: what the user gave → FederatedData
+              _prepare: the data that will be solved
+              _solve: rounds, until the certificate is small enough
+              _keep: the attributes that end in an underscore
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from unpooled.arrays import Array, Float
+from unpooled.certificate import Certificate
+from unpooled.data import FederatedData
+from unpooled.estimators import gathered
+from unpooled.fit import Fit
+from unpooled.ledger import Ledger
+from unpooled.penalties.inputs import finite_number
+from unpooled.problem import Problem
+from unpooled.solve import solve
+
+
+class FederatedEstimator(BaseEstimator):
+    """The base of all estimators that ``solve`` fits. The parameters they share:
+
+    fit_intercept : whether there is an intercept, which is never penalised.
+    solver : "auto", "sufficient_statistics", "prox_newton", "anderson", "fista", or a solver object.
+    tol : stop when the certificate's gap is at most so large a part of its scale (see ``Certificate``).
+    max_rounds : stop after so many rounds, with a ConvergenceWarning.
+    min_rows : a client with fewer rows, or with a column in which fewer rows stand out from the rest,
+        refuses to send Gram matrices and Hessians; then gradients are used. 0 lets every client send.
+    second_order : whether Gram matrices and Hessians may be asked for at all.
+    engine : where clients run; in this process where None.
+
+    After ``fit``: ``coef_``, ``intercept_``; ``certificate_``, the proof of how far the model is from the
+    optimum; ``rounds_`` (also ``n_iter_``) and ``ledger_``, what crossed the network; ``solver_`` and
+    ``notes_``, what was chosen and what was refused; ``problem_``, what was solved; ``fit_result_``, all of
+    it; ``clients_``, the ids.
+    """
+
+    alpha: float
+    fit_intercept: bool
+    solver: Any
+    tol: float
+    max_rounds: int
+    min_rows: int
+    second_order: bool
+    engine: Any
+
+    coef_: Float
+    intercept_: Any
+    certificate_: Certificate
+    ledger_: Ledger
+    fit_result_: Fit
+    n_features_in_: int
+
+    def fit(self, X: Any, y: Any = None, clients: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the pooled model without pooling.
+
+        Parameters
+        ----------
+        X : (n, p) array, frame or CSR matrix; or a FederatedData, which brings everything else with it.
+        y : (n,) targets.
+        clients : (n,) ids, integers or strings: whose row it is. None: all rows have one owner.
+        sample_weight : (n,) numbers ≥ 0; a row of weight zero is as if it were not there.
+        """
+        data, number = self._gather(X, y, clients, sample_weight)
+        data = self._prepare(data)
+        self._keep(self._solve(self._problem(data), data, number), data)
+        return self
+
+    def summary(self) -> str:
+        """The fit in a few lines: non-zeros, certificate, rounds, bytes, which statistics left the sites."""
+        check_is_fitted(self)
+        rows, sites = self._n_rows, len(self.clients_)
+        head = (
+            f"{type(self).__name__}: {rows} {'row' if rows == 1 else 'rows'} × {self.n_features_in_} "
+            f"features of {sites} {'client' if sites == 1 else 'clients'}"
+        )
+        return f"{head}\n{self.fit_result_.summary()}"
+
+    def _gather(self, X: Any, y: Any, clients: Any, sample_weight: Any) -> tuple[FederatedData, Array]:
+        """The data, and for each of its rows the number that the row has in the caller's order."""
+        if isinstance(X, FederatedData):
+            data = gathered.from_federated(self, X, y, clients, sample_weight)
+            return data, np.arange(data.n_rows)
+        return gathered.from_arrays(self, X, y, clients, sample_weight).federated()
+
+    def _prepare(self, data: FederatedData) -> FederatedData:
+        """The data that will be solved, one row of p features each, whatever shape they came in."""
+        return data
+
+    def _loss(self, data: FederatedData) -> Any:
+        """The smooth part."""
+        raise NotImplementedError
+
+    def _penalty(self, lam: float) -> Any:
+        """The penalty at λ."""
+        raise NotImplementedError
+
+    def _lam(self, data: FederatedData) -> float:
+        """λ, where the loss is a mean over rows."""
+        return finite_number("alpha", self.alpha, 0.0)
+
+    def _problem(self, data: FederatedData) -> Problem:
+        return Problem(self._loss(data), self._penalty(self._lam(data)), bool(self.fit_intercept))
+
+    def _options(self) -> dict[str, Any]:
+        names = ("solver", "tol", "max_rounds", "min_rows", "second_order", "engine")
+        return {name: getattr(self, name) for name in names}
+
+    def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
+        return solve(problem, data, **self._options())
+
+    def _keep(self, fit: Fit, data: FederatedData) -> None:
+        """Set the attributes of a fitted estimator."""
+        self._set_model(fit.w, fit.intercept)
+        self.certificate_, self.ledger_ = fit.certificate, fit.ledger
+        self.rounds_ = self.n_iter_ = fit.rounds
+        self.solver_, self.notes_, self.problem_ = fit.solver, list(fit.notes), fit.problem
+        self.fit_result_ = fit
+        self.clients_, self._n_rows = data.ids, data.n_rows
+        self._data = data
+
+    def _set_model(self, w: Float, intercept: Any) -> None:
+        self.coef_ = w
+        self.intercept_ = 0.0 if intercept is None else float(intercept)
+
+    def _margins(self, X: Any) -> Float:
+        """x·w + b for each row."""
+        check_is_fitted(self)
+        X = gathered.features(self, X)
+        return np.asarray(X @ self.coef_.ravel() + self.intercept_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A model may travel; the rows it was fitted to do not go with it."""
+        state = dict(super().__getstate__())
+        state.pop("_data", None)
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+class FederatedRegressor(RegressorMixin, FederatedEstimator):
+    """A regressor whose prediction is x·w + b; ``score`` is R²."""
+
+    def predict(self, X: Any) -> Float:
+        """x·w + b for each row of X."""
+        return self._margins(X)

@@ -1,0 +1,69 @@
+"""What clients agree on before a classifier is fitted: which classes there are, and how much each one weighs.
+
+Each client sends the labels it has and the total weight of each; it is told all of them. A client may have
+rows of a single class. This is one round, in which nothing else leaves a site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from unpooled.arrays import Array, Float
+from unpooled.estimators.gathered import Rows
+from unpooled.ledger import Ledger
+from unpooled.validation import listing, sort_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """The ``classes``, sorted; the number of each row's class; the weight Σ s of each; what that cost."""
+
+    classes: Array
+    codes: Array
+    totals: Float
+    ledger: Ledger
+
+
+def agree(rows: Rows) -> Agreement:
+    """The classes over all clients."""
+    classes, codes = np.unique(np.asarray(rows.y), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"a classifier needs at least two classes, but every label of every client is of one class: "
+            f"{classes[0]!r}"
+        )
+    totals = np.bincount(codes, rows.sample_weight, len(classes)).astype(np.float64)
+    sites = sort_rows(rows.clients)
+    K, C = len(sites.ids), len(classes)
+    of = np.repeat(np.arange(K), np.diff(sites.offsets))
+    held = len(np.unique(of * C + codes[... if sites.order is None else sites.order]))
+    kinds = ("class labels", "class weights")
+    ledger = Ledger().after_answers(K, 2 * held, 2 * C * K, kinds)  # held: pairs of a client and a class
+    return Agreement(classes, codes, totals, replace(ledger, setup_rounds=1))
+
+
+def class_factors(class_weight: Any, agreed: Agreement) -> Float | None:
+    """The factor of each class: None for none, "balanced" Σs / (C Σ_c s), or by label (1 where not named)."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(f"class_weight must be None, 'balanced' or a dictionary, got {class_weight!r}")
+        return np.asarray(agreed.totals.sum() / (len(agreed.totals) * agreed.totals))
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dictionary, got {class_weight!r}")
+    known = {label: c for c, label in enumerate(agreed.classes.tolist())}
+    factors = np.ones(len(known))
+    for label, factor in class_weight.items():
+        if label not in known:
+            raise ValueError(
+                f"class_weight names {label!r}, which is not a class: there are {listing(known)}"
+            )
+        if not 0.0 < factor < np.inf:
+            raise ValueError(f"class_weight of {label!r} must be a positive number, got {factor!r}")
+        factors[known[label]] = factor
+    return factors

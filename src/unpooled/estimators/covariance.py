@@ -1,0 +1,62 @@
+"""The pooled covariance matrix in one round: Σ x xᵀ, Σ x and n_k of each client, summed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unpooled.algorithms.exact.rounds import Server
+from unpooled.algorithms.exact.site import unpacked
+from unpooled.algorithms.exact.sufficient_statistics import FAR, SufficientStatistics
+from unpooled.arrays import Arrays, Float
+from unpooled.data import FederatedData
+from unpooled.engines.oracles import Question
+from unpooled.ledger import Ledger
+from unpooled.losses import Squared
+from unpooled.penalties import Zero
+from unpooled.problem import Problem
+from unpooled.solve import open_clients
+
+
+class Covariance(NamedTuple):
+    """``S`` (p, p) about ``mean`` (p,), and what it cost."""
+
+    S: Float
+    mean: Float
+    ledger: Ledger
+
+
+def pooled_covariance(data: FederatedData, about_zero: bool, min_rows: int, engine: Any) -> Covariance:
+    """Σ s (x − x̄)(x − x̄)ᵀ with Σ s = 1; ``about_zero`` takes x̄ = 0.
+
+    A second round, of centred rows, where a mean is so large beside its spread that digits would be lost.
+    """
+    p = data.n_features
+    server = Server(open_clients(engine, replace(data, y=np.zeros_like(data.y))))
+    total = _asked(server, data, {"features": np.arange(p)}, min_rows)
+    S, mean = unpacked(total["gram"], p), total["mean_x"]
+    if about_zero:
+        return Covariance(S, np.zeros(p), server.ledger)
+    spread = np.diag(S) - mean**2
+    if (mean**2 > FAR * spread).any():
+        center = np.append(mean, 0.0)
+        total = _asked(server, data, {"features": np.arange(p), "center": center}, min_rows)
+        rest = total["mean_x"]
+        S = unpacked(total["gram"], p) - np.multiply.outer(rest, rest)
+        return Covariance(S, mean + rest, server.ledger)
+    return Covariance(S - np.multiply.outer(mean, mean), mean, server.ledger)
+
+
+def _asked(server: Server, data: FederatedData, question: Arrays, min_rows: int) -> Arrays:
+    problem = Problem(Squared(), Zero()).bind(data)
+    [total] = server.ask([Question(SufficientStatistics(min_rows), problem, question)])
+    rows, values = int(total.get("refused_rows", 0)), int(total.get("refused_columns", 0))
+    if rows or values:
+        raise ValueError(
+            f"a covariance matrix needs every client's, but {rows} of {data.n_clients} clients have fewer "
+            f"than {min_rows} rows and {values} have a column in which fewer than {min_rows} rows stand out: "
+            "rows could be read from theirs. Leave these clients out, or lower min_rows (0: all may send)"
+        )
+    return dict(total)

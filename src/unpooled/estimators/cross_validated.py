@@ -1,0 +1,124 @@
+"""The part that estimators with an α chosen by cross-validation have in common."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from unpooled.arrays import Array, Float
+from unpooled.cross_validation import CrossValidation, cross_validate
+from unpooled.data import FederatedData
+from unpooled.fit import Fit
+from unpooled.problem import Problem
+
+
+class CrossValidated:
+    """α by the loss on rows that were left out. The parameters that this adds:
+
+    n_alphas, eps : so many α, evenly spaced in the logarithm from the smallest that makes every coefficient
+        zero down to ``eps`` times that one; or ``alphas``, the values themselves.
+    cv : a number of folds, into which each client deals its own rows; "sites", to leave one client out at a
+        time; the number of the fold of each row; or scikit-learn's splits, a list of (train, test) in which
+        every row is tested once, such as ``list(KFold(5).split(X))``.
+    rule : "min" takes the α of least mean loss, "1se" the largest whose mean is within one standard error.
+    seed : of the deal.
+
+    After ``fit`` also ``alpha_``, ``alphas_``, ``cv_result_`` and the held-out losses, (α, fold). The folds
+    share their rounds; the model is fitted to all rows at ``alpha_``. The result is that of cross-validating
+    the pooled rows with the same folds.
+    """
+
+    n_alphas: int
+    eps: float
+    alphas: Any
+    cv: Any
+    rule: str
+    seed: int
+    tol: float
+
+    def _lam(self, data: FederatedData) -> float:
+        return 1.0  # the path brings its own
+
+    def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
+        result = self._cross_validate(problem, data, self._folds(data, number))
+        return self._keep_cross_validation(problem, result)
+
+    def _cross_validate(self, problem: Problem, data: FederatedData, folds: Any) -> CrossValidation:
+        return cross_validate(
+            problem,
+            data,
+            folds=folds,
+            rule=self.rule,
+            seed=self.seed,
+            lambdas=self._lambdas(data),
+            n_lambdas=self.n_alphas,
+            ratio=self.eps,
+            **self._options(),  # type: ignore[attr-defined]
+        )
+
+    def _lambdas(self, data: FederatedData) -> Float | None:
+        return None if self.alphas is None else np.asarray(self.alphas, dtype=np.float64)
+
+    def _folds(self, data: FederatedData, number: Array) -> Any:
+        """``cv`` as ``cross_validate`` takes it: fold numbers in the order of the data."""
+        if isinstance(self.cv, str):
+            if self.cv == "sites" and data.n_clients < 2:
+                raise ValueError("cv='sites' leaves one client out at a time: two are needed, got 1 client")
+            return self.cv
+        if not hasattr(self.cv, "__len__"):
+            if isinstance(self.cv, int | np.integer) and data.n_rows < self.cv:
+                raise ValueError(f"cv={self.cv} folds need as many rows, got n_samples={data.n_rows}")
+            return self.cv
+        folds = _of_splits(self.cv) if isinstance(self.cv[0], tuple | list) else np.asarray(self.cv)
+        if folds.ndim != 1 or len(folds) <= int(number.max()):
+            raise ValueError(f"cv holds {folds.size} fold numbers, but one per row is needed")
+        return folds[number]
+
+    def _keep_cross_validation(self, problem: Problem, result: CrossValidation) -> Fit:
+        self.cv_result_ = result
+        self.alpha_, self.alphas_ = result.lam, result.path.lambdas
+        self._keep_losses(result)
+        (w, intercept), certificate = result.model, result.path.certificates[result.index]
+        return Fit(
+            problem=result.path.problem.with_lam(result.lam),
+            w=w,
+            intercept=intercept,
+            certificate=certificate,
+            converged=certificate.relative <= self.tol,
+            tol=self.tol,
+            ledger=result.ledger,
+            solver=result.path.solver,
+            history={},
+            notes=[*result.path.notes, self._choice(result)],
+        )
+
+    def _keep_losses(self, result: CrossValidation) -> None:
+        self.mse_path_ = 2.0 * result.losses  # the squared loss has a half in front
+
+    def _choice(self, result: CrossValidation) -> str:
+        """A sentence on what was chosen."""
+        folds, mean = result.losses.shape[1], result.mean[result.index]
+        return (
+            f"alpha = {result.lam:.6g} of {len(result.path.lambdas)} was chosen by rule={result.rule!r}: "
+            f"mean held-out loss {mean:.6g} ± {result.se[result.index]:.2g} over {folds} folds."
+        )
+
+
+def with_ledger(fit: Fit, ledger: Any) -> Fit:
+    """The fit with all that crossed the network."""
+    return replace(fit, ledger=ledger)
+
+
+def _of_splits(splits: Any) -> Array:
+    """The number of the fold in which each row is tested."""
+    n = sum(len(test) for _, test in splits)
+    folds = np.full(n, -1)
+    for f, (train, test) in enumerate(splits):
+        if len(train) + len(test) != n or len(np.intersect1d(train, test)):
+            raise ValueError(f"cv: split {f} must train on all rows that it does not test, and on no others")
+        folds[np.asarray(test)] = f
+    if (folds < 0).any():
+        raise ValueError("cv: every row must be tested in exactly one split")
+    return folds

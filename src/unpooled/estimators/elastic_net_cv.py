@@ -1,0 +1,82 @@
+"""The elastic net with α, and perhaps ρ, by cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unpooled.arrays import Array
+from unpooled.data import FederatedData
+from unpooled.estimators.cross_validated import CrossValidated, with_ledger
+from unpooled.estimators.elastic_net import FederatedElasticNet
+from unpooled.estimators.traffic import together
+from unpooled.fit import Fit
+from unpooled.losses import Squared
+from unpooled.penalties import ElasticNet
+from unpooled.problem import Problem
+
+
+class FederatedElasticNetCV(CrossValidated, FederatedElasticNet):
+    """minimise  1/(2N) Σ_i (y_i − x_i·w − b)² + α(ρ‖w‖₁ + (1 − ρ)/2·‖w‖²),  α by cross-validation.
+
+    ``l1_ratio`` is ρ, or several of them: then the one of least mean held-out loss is ``l1_ratio_``, each has
+    its own α and its own rounds. ``mse_path_`` (α, fold) and ``alphas_`` are those of ``l1_ratio_``. As
+    ``sklearn.linear_model.ElasticNetCV`` on the pooled rows with the same folds. For the other parameters see
+    ``CrossValidated`` and ``FederatedEstimator``.
+    """
+
+    def __init__(
+        self,
+        *,
+        l1_ratio: Any = 0.5,
+        n_alphas: int = 100,
+        eps: float = 1e-3,
+        alphas: Any = None,
+        cv: Any = 5,
+        rule: str = "min",
+        seed: int = 0,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        tol: float = 1e-8,
+        max_rounds: int = 500,
+        min_rows: int = 10,
+        second_order: bool = True,
+        engine: Any = None,
+    ):
+        self.l1_ratio = l1_ratio
+        self.n_alphas = n_alphas
+        self.eps = eps
+        self.alphas = alphas
+        self.cv = cv
+        self.rule = rule
+        self.seed = seed
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_rounds = max_rounds
+        self.min_rows = min_rows
+        self.second_order = second_order
+        self.engine = engine
+
+    def _problem(self, data: FederatedData) -> Problem:
+        return self._problem_at(self._ratios()[0])
+
+    def _problem_at(self, ratio: float) -> Problem:
+        return Problem(Squared(), ElasticNet(1.0, ratio), bool(self.fit_intercept))
+
+    def _ratios(self) -> list[float]:
+        ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64)).ravel().tolist()
+        if not ratios:
+            raise ValueError("l1_ratio is empty: give one number between 0 and 1, or several")
+        if self.alphas is None and min(ratios) == 0.0:
+            raise ValueError("l1_ratio=0 makes no coefficient zero, so no alpha is the largest: give alphas")
+        return ratios
+
+    def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
+        folds, ratios = self._folds(data, number), self._ratios()
+        results = [self._cross_validate(self._problem_at(ratio), data, folds) for ratio in ratios]
+        best = int(np.argmin([result.mean.min() for result in results]))
+        self.l1_ratio_ = ratios[best]
+        fit = self._keep_cross_validation(problem, results[best])
+        return with_ledger(fit, together(*(result.ledger for result in results)))
