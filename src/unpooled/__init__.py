@@ -1,6 +1,6 @@
 """unpooled: sparse and low-rank models fitted to data that stays where it is."""
 
-from unpooled import datasets, engines, losses, metrics, partition, penalties
+from unpooled import datasets, engines, losses, metrics, partition, penalties, preprocessing
 from unpooled._version import __version__
 from unpooled.algorithms import (
     Algorithm,
@@ -83,6 +83,7 @@ __all__ = [
     "partition",
     "path",
     "penalties",
+    "preprocessing",
     "select",
     "simulate",
     "solve",
