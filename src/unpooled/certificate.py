@@ -39,8 +39,8 @@ class Certificate:
     The scale is the loss that a perfect fit would take off the model without coefficients (half the
     variance of y, the entropy of the labels, half the null deviance); for other losses that of the first
     point. Where there is no cheap dual (no penalty, a user's own loss or penalty, unpenalised coefficients
-    without a Gram matrix) ``kind`` is "KKT residual": the gap is then the largest entry of w − prox(w − ∇L(w)) and the scale that of the
-    gradient at w = 0.
+    without a Gram matrix) ``kind`` is "KKT residual": the gap is then the largest entry of
+    w − prox(w − ∇L(w)) and the scale that of the gradient at w = 0.
     """
 
     gap: float

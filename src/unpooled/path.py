@@ -241,7 +241,7 @@ def start_of_path(bound: BoundProblem, server: Server, moments: Arrays | None = 
 
 
 def start_with_covariates(task: Solve, server: Server) -> float:
-    """λ_max where some coefficients are unpenalised: these are fitted at a λ that keeps the others at zero."""
+    """λ_max where some coefficients are unpenalised: fitted at a λ that keeps the others at zero."""
     bound, n = task.problem, task.problem.layout.n_coefficients
     penalised = ~free_coefficients(bound)
     lam = max(_largest(bound, task.state.arrays["gradient"]), 1e-3 * float(task.state.arrays["scales"][1]))

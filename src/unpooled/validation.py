@@ -221,9 +221,9 @@ def check_features(X: Any, rows: Rows, names: Names, allow_missing: bool = False
         return has_missing
     for block in blocks(len(X), X[0].size):
         if not np.isfinite(X[block]).all():
-            bad = np.argwhere(refused(X[block]))
-            if len(bad):
-                i, *index = bad[0]
+            where = np.argwhere(refused(X[block]))
+            if len(where):
+                i, *index = where[0]
                 at = block.start + int(i)
                 _refuse_value("X", f"{rows.name(at)}, {column(index, names)}", X[(at, *index)])
             has_missing = True
@@ -231,7 +231,7 @@ def check_features(X: Any, rows: Rows, names: Names, allow_missing: bool = False
 
 
 def _is_not_finite(values: NDArray[Any]) -> NDArray[np.bool_]:
-    return ~np.isfinite(values)
+    return np.asarray(~np.isfinite(values))
 
 
 def check_numbers(values: NDArray[Any], dtype: np.dtype[Any], name: str, rows: Rows) -> NDArray[Any]:

@@ -122,7 +122,7 @@ def test_weights_of_the_wrong_length():
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_simulation_takes_weights(sparse):
-    """FedDA on one client with full gradients is dual averaging: it must reach the weighted lasso."""
+    """FedDA on one client with full gradients is dual averaging: it reaches the weighted lasso."""
     from scipy.sparse import csr_array
 
     rng = np.random.default_rng(1)
@@ -131,7 +131,5 @@ def test_a_simulation_takes_weights(sparse):
     data = up.FederatedData.from_arrays(csr_array(X) if sparse else X, y, np.zeros(80, int))
     problem = up.Problem(up.Squared(), up.L1(0.3, [0.0, 1.0, 1.0, 0.2, 1.0, 0.0]), True)
     best = up.solve(problem, data, tol=1e-12)
-    run = up.simulate(up.FedMiD(), problem, data, rounds=300, progress=False)
-    np.testing.assert_allclose(run.w, best.w, atol=1e-5)
     run = up.simulate(up.FedDA(), problem, data, rounds=300, progress=False)
-    assert run.objective[-1] - best.certificate.objective < 1e-2
+    np.testing.assert_allclose(run.w, best.w, atol=1e-7)

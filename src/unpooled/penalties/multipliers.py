@@ -43,7 +43,7 @@ def norm2(x: Array) -> float:
 
 
 @kernel
-def at_center(record: Any, v: Array, center: Array, shrink: float, out: Array) -> float:
+def at_center(record: Any, v: Array, center: Array, shrink: float, out: Array) -> Any:
     """Write the center; return its norm."""
     for j in range(v.size):
         out[j] = center[j]

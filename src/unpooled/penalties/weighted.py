@@ -6,7 +6,7 @@ Kept apart from the records without weights, whose loops stay as short as they a
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class WeightedRecord(NamedTuple):
     weights: Array
 
     @kernel
-    def entry_at(self, j: int, v: float, step: float) -> float:
+    def entry_at(self, j: int, v: float, step: float) -> Any:
         """The prox of coordinate j: soft thresholding by step·λρu_j, over 1 + step·λ(1 − ρ)u_j."""
         scale = step * self.lam * self.weights[j]
         t = scale * self.l1_ratio

@@ -30,7 +30,7 @@ class Encoded:
         return self.data.feature_names
 
     def apply(self, frame: Any, *, unknown: str = "error") -> Float:
-        """X of a new frame; ``unknown`` "other" takes a level that was not agreed for one, if there is one."""
+        """X of a new frame; with ``unknown`` "other" a level that was not agreed counts as "other"."""
         if unknown not in ("error", OTHER):
             raise ValueError(f"unknown must be 'error' or 'other', got {unknown!r}")
         for name in self.features:

@@ -40,11 +40,10 @@ class Categories:
 
     def one_hot(self, values: Array, where: str, unknown: str = "error") -> Float:
         """Dummies (n, levels) of the values; a level that was not agreed is "other", or an error."""
-        values = plain(values, self.name, where)
         place = {level: j for j, level in enumerate(self.dummies)}
         known = set(self.levels)
         out = np.zeros((len(values), len(place)))
-        for i, value in enumerate(values):
+        for i, value in enumerate(plain(values, self.name, where)):
             if value not in known:
                 if not self.has_other or unknown != OTHER:
                     raise ValueError(

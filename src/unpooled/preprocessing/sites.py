@@ -26,9 +26,7 @@ class Sites:
         """From a mapping of frames by client, or from one frame whose column ``client`` tells."""
         if isinstance(frames, Mapping):
             if client is not None:
-                raise ValueError(
-                    "the clients are the keys of the mapping of frames: do not name a column too"
-                )
+                raise ValueError("the clients are the keys of the mapping of frames: name no column")
             if not frames:
                 raise ValueError("the data has no clients")
             ids = sorted_ids(frames, "client")
@@ -43,9 +41,7 @@ class Sites:
                     )
             return cls(ids, first, ordered, tuple(slice(None) for _ in ids))
         if not hasattr(frames, "columns"):
-            raise TypeError(
-                f"expected a frame, or a mapping of frames by client, got {type(frames).__name__}"
-            )
+            raise TypeError(f"expected a frame, or frames by client, got {type(frames).__name__}")
         names = tuple(frames.columns)
         if client is None or client not in names:
             raise ValueError(f"the frame has no client column {client!r}; it has {listing(names)}")

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from unpooled.algorithms.exact.site import Site
-from unpooled.arrays import Arrays, Float
+from unpooled.arrays import Array, Arrays, Float
 from unpooled.validation import blocks, is_sparse
 
 
@@ -50,15 +50,14 @@ def _sparse(site: Site) -> Arrays:
     share = np.repeat(site.share, np.diff(X.indptr))
     gone = np.isnan(x)
     missing = np.bincount(column[gone], minlength=p)
-    observed = np.where(
-        missing > 0, site.share.sum() - np.bincount(column, share * gone, p), site.share.sum()
-    )
+    lost = np.bincount(column[gone], share[gone], p)
+    observed = np.asarray(site.share.sum() - lost)
     observed[missing == site.n_rows] = 0.0
     column, x, share = column[~gone], x[~gone], share[~gone]
     zeros = site.n_rows - missing - np.bincount(column, minlength=p)
     # exactly zero where every value is stored, lest rounding be taken for a row at a distance of the mean
     of_zeros = np.where(zeros > 0, np.maximum(observed - np.bincount(column, share, p), 0.0), 0.0)
-    anchor = _mean(np.bincount(column, share * x, p), observed)
+    anchor = _mean(np.asarray(np.bincount(column, share * x, p), dtype=np.float64), observed)
     d = x - anchor[column]
     first = np.bincount(column, share * d, p) - of_zeros * anchor
     second = np.bincount(column, share * np.square(d), p) + of_zeros * np.square(anchor)
@@ -69,7 +68,7 @@ def _mean(total: Float, weight: Float) -> Float:
     return np.asarray(total / np.where(weight > 0.0, weight, 1.0))
 
 
-def _named(observed: Float, anchor: Float, first: Float, second: Float, missing: Float) -> Arrays:
+def _named(observed: Float, anchor: Float, first: Float, second: Float, missing: Array) -> Arrays:
     offset = _mean(first, observed)
     squares = np.maximum(second - observed * np.square(offset), 0.0)
     return {
