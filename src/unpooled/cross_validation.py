@@ -97,9 +97,7 @@ def cross_validate(
     if rule not in RULES:
         raise ValueError(f"rule must be 'min' or '1se', got {rule!r}")
     if problem.has_site_intercepts and isinstance(folds, str):
-        raise ValueError(
-            "folds='sites' leaves out sites whose own intercepts nobody then knows: use a number"
-        )
+        raise ValueError("folds='sites' leaves out sites whose intercepts nobody then knows: use a number")
     of, count = fold_numbers(folds, data, seed)
     chosen, notes = choose(bound, solver, min_rows, second_order)
     server = Server(open_clients(engine, data))
@@ -120,7 +118,7 @@ def cross_validate(
         losses = np.array([_held_out(m, t) for m, t in zip(models, left_out, strict=True)]).T
     else:
         losses, weights = _scored(tasks, points, of, server)
-    if folds == "sites":
+    if isinstance(folds, str):
         notes.append("one site was left out at a time: differences of such fits are about single sites.")
     whole = assembled(bound, grid, [row[0] for row in points], server, tasks[0], notes)
     return chosen_by(rule, whole, losses, weights)

@@ -34,7 +34,7 @@ from unpooled.algorithms.base import State
 from unpooled.algorithms.exact import oracle
 from unpooled.algorithms.exact.null_model import has_null_model, null_model
 from unpooled.algorithms.exact.oracle import NONE
-from unpooled.algorithms.exact.shrinkage import shrinkage
+from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
 from unpooled.algorithms.exact.site import Site
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.certificate import Certificate, certify, dual_bound, has_dual
@@ -88,11 +88,19 @@ class ExactSolver(ABC):
     def estimate(self, problem: BoundProblem, state: State) -> Float:
         """The model: a point that was evaluated.
 
-        Softmax knows its intercepts up to a number added to all of them; they are made to sum to zero.
+        Softmax knows its intercepts, and a feature's coefficients where none is penalised, up to a number
+        added to all of them; they are made to sum to zero.
         """
-        w, n = state.arrays["w"], problem.layout.n_coefficients
-        if isinstance(problem.problem.loss, Softmax) and w.size > n:
-            w = np.concatenate([w[:n], w[n:] - w[n:].mean()])
+        w, n, h = state.arrays["w"], problem.layout.n_coefficients, shrinkage(problem)
+        if not isinstance(problem.problem.loss, Softmax):
+            return w
+        w = w.copy()
+        w[n:] -= w[n:].mean() if w.size > n else 0.0
+        if isinstance(h, Blocks) and h.free.size:
+            W, is_free = w[:n].reshape(problem.layout.n_outputs, -1), np.zeros(n, dtype=bool)
+            is_free[h.free] = True
+            free = is_free.reshape(W.shape).all(axis=0)
+            W[:, free] -= W[:, free].mean(axis=0)
         return w
 
     def certificate(self, problem: BoundProblem, state: State) -> Certificate:

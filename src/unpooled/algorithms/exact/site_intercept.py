@@ -55,15 +55,14 @@ def _root(loss: Rowwise, Z: Float, y: Float, share: Float) -> float:
         return float(share @ loss.residuals(Z + a, y)[:, 0])
 
     reach = FAR + float(np.abs(Z).max())
+    for end in (-reach, reach):  # nowhere does the slope have the sign that a root needs at this end
+        if slope(end) * end <= 0.0:
+            return end
     low, high, width = 0.0, 0.0, 1.0
-    while slope(low) > 0.0:
-        high, low, width = low, low - width, 2.0 * width
-        if low <= -reach:
-            return -reach
-    while slope(high) < 0.0:
-        low, high, width = high, high + width, 2.0 * width
-        if high >= reach:
-            return reach
+    while slope(low) > 0.0 and low > -reach:
+        high, low, width = low, max(low - width, -reach), 2.0 * width
+    while slope(high) < 0.0 and high < reach:
+        low, high, width = high, min(high + width, reach), 2.0 * width
     a = 0.5 * (low + high)
     for _ in range(STEPS):
         g = slope(a)
