@@ -171,8 +171,15 @@ def test_missing_numbers_pass_and_missing_levels_do_not():
     prepared = up.preprocessing.prepare(coded.data, missing="mean")
     assert prepared.data.feature_names == coded.feature_names
     df.loc[[1, 4], "drug"] = None
-    with pytest.raises(ValueError, match="client 'a', column 'drug': 2 missing values"):
-        encode(df, "y", client="site", allow_missing=True)
+    for dtype in (object, "string", "category"):
+        with pytest.raises(ValueError, match="client 'a', column 'drug': 2 missing values"):
+            encode(df.astype({"drug": dtype}), "y", client="site", allow_missing=True)
+
+
+@pytest.mark.parametrize("dtype", ["string", "category"])
+def test_pandas_types_of_categories(dtype):
+    df = frame()
+    np.testing.assert_array_equal(encode(df.astype({"drug": dtype}), "y", client="site").data.X, truth(df))
 
 
 def test_weights_come_along():

@@ -172,6 +172,15 @@ def test_softmax_and_sparse_rows():
     assert fits[0].w[FREE].all()
 
 
+def test_free_columns_that_say_the_same():
+    X, y, clients = rows("squared", n=200, p=8)
+    X[:, 6] = X[:, 0]  # both are free
+    fit = up.solve(problem("squared"), up.FederatedData.from_arrays(X, y, clients), tol=1e-10)
+    assert fit.certificate.kind == "duality gap"
+    best, _ = pooled_optimum("squared", X, y, up.L1(0.05, WEIGHTS))
+    assert fit.certificate.objective == pytest.approx(best, abs=1e-8)
+
+
 def test_a_ridge_alone_has_no_lambda_max():
     data = federated("squared", p=8)
     with pytest.raises(ValueError, match="no λ of ElasticNet"):

@@ -140,7 +140,7 @@ def reported(values: list[Any], min_rows: int, rare: str) -> tuple[set[Any], int
 def plain(values: Array, name: Any, where: str) -> list[Any]:
     """Levels as Python strings, integers or booleans; missing ones and other numbers are refused."""
     out = [value.item() if isinstance(value, np.generic) else value for value in values]
-    gone = sum(v is None or v != v or type(v).__name__ in ("NAType", "NaTType") for v in out)
+    gone = sum(v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in out)
     if gone:
         raise ValueError(
             f"{where}, column {name!r}: {gone} missing value{'s' if gone > 1 else ''}; "

@@ -102,7 +102,7 @@ def moments(
     loss = rowwise(problem.problem.loss)
     if problem.problem.has_site_intercepts:
         of_y = site.share @ site.y if isinstance(problem.problem.loss, Squared) else 0.0
-        center = np.append(site.X.T @ site.share, of_y) / site.share.sum()
+        center = np.append(site.X.T @ site.share, of_y) / (site.share.sum() or 1.0)
     y = site.y if center is None else site.y - center[p]
     T = y[:, None] if loss is None else loss.targets(y, problem.layout.n_outputs)
     weight = float(site.share.sum())
