@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from unpooled import datasets, engines, losses, metrics, partition, penalties
+from unpooled import datasets, engines, losses, metrics, partition, penalties, preprocessing
 from unpooled._version import __version__
 from unpooled.algorithms import (
     Algorithm,
@@ -117,6 +117,7 @@ __all__ = [
     "partition",
     "path",
     "penalties",
+    "preprocessing",
     "select",
     "simulate",
     "solve",

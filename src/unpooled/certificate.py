@@ -26,7 +26,7 @@ from unpooled.losses import Huber, Logistic, Poisson, Softmax, Squared
 from unpooled.problem import BoundProblem
 
 if TYPE_CHECKING:
-    from unpooled.algorithms.exact.shrinkage import Shrinkage
+    from unpooled.algorithms.exact.shrinkage import Blocks, Shrinkage
 
 KNOWN = (Squared, Huber, Logistic, Poisson, Softmax)
 GRID = 65  # scalings tried where h* is not an indicator
@@ -38,9 +38,9 @@ class Certificate:
 
     The scale is the loss that a perfect fit would take off the model without coefficients (half the
     variance of y, the entropy of the labels, half the null deviance); for other losses that of the first
-    point. Where there is no cheap dual (no penalty, a user's own loss or penalty) ``kind`` is
-    "KKT residual": the gap is then the largest entry of w − prox(w − ∇L(w)) and the scale that of the
-    gradient at w = 0.
+    point. Where there is no cheap dual (no penalty, a user's own loss or penalty, unpenalised coefficients
+    without a Gram matrix) ``kind`` is "KKT residual": the gap is then the largest entry of
+    w − prox(w − ∇L(w)) and the scale that of the gradient at w = 0.
     """
 
     gap: float
@@ -74,10 +74,12 @@ def certify(
     ``scales`` are those of the loss and of the gradient; ``best_dual`` is a bound known from before.
     """
     objective = loss + h.value(w)
-    if not has_dual(problem, h):
+    dual = best_dual
+    if has_dual(problem, h):
+        dual = max(dual, dual_bound(problem, h, w, loss, gradient, moments))
+    if dual == -np.inf:
         residual = float(np.abs(w - h.prox(w - gradient, 1.0)).max(initial=0.0))
         return Certificate(residual, residual / scales[1], "KKT residual", objective, -np.inf, scales[1])
-    dual = max(best_dual, dual_bound(problem, h, w, loss, gradient, moments))
     gap = max(objective - dual, 0.0)
     return Certificate(gap, gap / scales[0], "duality gap", objective, dual, scales[0])
 
@@ -91,17 +93,42 @@ def dual_bound(
     if problem.layout.n_intercepts:
         conjugate, G, most = _balanced(problem, conjugate, gradient, moments)
     u = np.concatenate([-G, np.zeros(problem.layout.n_intercepts)])
-    alphas = np.linspace(0.0, min(most, h.limit(u)), GRID)
     if isinstance(problem.problem.loss, Squared):
         mean = float(gradient[n:].sum())
-        square = max(2.0 * loss - mean**2, 0.0)
-        cross = conjugate - 0.5 * square
-        best = float(np.clip(-cross / square, 0.0, alphas[-1])) if square > 0.0 else 0.0
-        alphas = np.append(alphas, best)
-        conjugates = 0.5 * square * alphas**2 + cross * alphas
-    else:
-        conjugates = alphas * conjugate - (1.0 - alphas) * float(moments["floor"])
+        return _least_squares(h, u, conjugate, max(2.0 * loss - mean**2, 0.0), most)
+    alphas = np.linspace(0.0, min(most, h.limit(u)), GRID)
+    conjugates = alphas * conjugate - (1.0 - alphas) * float(moments["floor"])
     return float(np.max(-conjugates - h.conjugates(u, alphas)))
+
+
+def _least_squares(h: Shrinkage, u: Float, conjugate: float, square: float, most: float = 1.0) -> float:
+    """The bound of the squared loss, whose ℓ* is known along the whole ray; ``square`` = Σ s u_i²."""
+    alphas = np.linspace(0.0, min(most, h.limit(u)), GRID)
+    cross = conjugate - 0.5 * square
+    best = float(np.clip(-cross / square, 0.0, alphas[-1])) if square > 0.0 else 0.0
+    alphas = np.append(alphas, best)
+    conjugates = 0.5 * square * alphas**2 + cross * alphas
+    return float(np.max(-conjugates - h.conjugates(u, alphas)))
+
+
+def quadratic_bound(H: Float, c: Float, yy: float, h: Blocks, v: Float) -> float:
+    """A lower bound of min ½yy − cᵀv + ½vᵀHv + h(v) where some coordinates of v are free.
+
+    Their minimum is taken in closed form (Frisch and Waugh), which leaves a least-squares problem in the
+    others, with the same optimum and a penalty on every coordinate.
+    """
+    free, rest = h.free, np.setdiff1d(np.arange(len(c)), h.free)
+    if not rest.size:
+        return -np.inf
+    explained = np.linalg.pinv(H[np.ix_(free, free)], rcond=1e-14, hermitian=True) @ np.column_stack(
+        [H[np.ix_(free, rest)], c[free]]
+    )
+    reduced = H[np.ix_(rest, rest)] - H[np.ix_(rest, free)] @ explained[:, :-1]
+    c_left = c[rest] - H[np.ix_(rest, free)] @ explained[:, -1]
+    yy_left = max(yy - float(c[free] @ explained[:, -1]), 0.0)
+    g = reduced @ v[rest] - c_left
+    loss = max(0.5 * (yy_left + float(v[rest] @ (g - c_left))), 0.0)
+    return _least_squares(h.within(rest), -g, float(g @ v[rest]) - loss, 2.0 * loss)
 
 
 def _balanced(

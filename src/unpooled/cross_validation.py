@@ -96,12 +96,15 @@ def cross_validate(
     check_grid(n_lambdas, ratio, at_once)
     if rule not in RULES:
         raise ValueError(f"rule must be 'min' or '1se', got {rule!r}")
+    if problem.has_site_intercepts and isinstance(folds, str):
+        raise ValueError("folds='sites' leaves out sites whose intercepts nobody then knows: use a number")
     of, count = fold_numbers(folds, data, seed)
     chosen, notes = choose(bound, solver, min_rows, second_order)
     server = Server(open_clients(engine, data))
     zero = np.zeros(bound.layout.size)
     left_out: list[Arrays] = []
-    if isinstance(chosen, SufficientStatistics):
+    # fold by fold, rows less the site's mean do not add up: sites then centre each training set
+    if isinstance(chosen, SufficientStatistics) and not problem.has_site_intercepts:
         tasks, left_out = _from_statistics(chosen, bound, of, count, server)
     else:
         kept = [None, *(Fold(of, f, held_out=False) for f in range(count))]
@@ -109,7 +112,7 @@ def cross_validate(
     tasks = opened_tasks(tasks, server, notes, data.n_clients)
     grid = grid_of(tasks[0], server, lambdas, n_lambdas, ratio)
     points = walk(tasks, grid, at_once, server, tol, max_rounds)
-    if isinstance(tasks[0].solver, SufficientStatistics):
+    if left_out and isinstance(tasks[0].solver, SufficientStatistics):
         weights = np.array([float(total["weight"]) for total in left_out])
         models = [np.array([row[f].state for row in points]) for f in range(1, count + 1)]
         losses = np.array([_held_out(m, t) for m, t in zip(models, left_out, strict=True)]).T

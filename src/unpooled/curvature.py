@@ -47,7 +47,7 @@ class Curvature:
 
     @property
     def _start(self) -> Float:
-        return fixed_direction(self.data.n_features + self.problem.intercept)
+        return fixed_direction(self.data.n_features + int(self.problem.intercept))
 
     def _row_curvatures(self) -> Array:
         """c_i, times the row's sample weight."""

@@ -32,7 +32,7 @@ class FederatedData:
     X (N, p) or (N, p1, p2), C-contiguous, or a CSR array (N, p); float32 or float64, and y (N,) with it.
     ``sample_weight`` (N,) has mean one inside each client; ``weights`` (K,) are the π_k and sum to one;
     ``totals`` (K,) are the sums of the sample weights as they were given (n_k without any).
-    ``truth`` holds the coefficients that generated synthetic data.
+    ``truth`` holds the coefficients that generated synthetic data; ``has_missing`` says whether X has NaN.
 
     Arrays that already have this form are shared with the caller, not copied; X may be memory-mapped
     (``np.load(…, mmap_mode="r")``), and is never loaded whole unless rows are picked from it (`split`).
@@ -47,6 +47,7 @@ class FederatedData:
     totals: NDArray[np.float64]
     truth: NDArray[Any] | None = None
     feature_names: Names = None
+    has_missing: bool = False
 
     @classmethod
     def from_arrays(
@@ -58,11 +59,13 @@ class FederatedData:
         weights: Weights = "samples",
         truth: ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
+        allow_missing: bool = False,
     ) -> FederatedData:
         """Rows in any order, with one client id (integer or string) per row.
 
         ``weights``: "samples" (π_k ∝ the sum of the client's sample weights, n_k without any), "uniform",
-        or K positive numbers in the order of the sorted ids.
+        or K positive numbers in the order of the sorted ids. ``allow_missing`` accepts NaN in X, for
+        ``preprocessing.prepare`` to deal with; nothing else takes such data.
         """
         X, names = validation.as_features(X, "X", None if feature_names is None else tuple(feature_names))
         rows = validation.sort_rows(clients)
@@ -70,7 +73,8 @@ class FederatedData:
             raise ValueError(f"X has {X.shape[0]} rows but clients has {len(rows)}")
         y = validation.as_numbers(y, "y", rows)
         s = None if sample_weight is None else validation.as_numbers(sample_weight, "sample_weight", rows)
-        return cls._checked(rows, validation.gather(X, rows.order), y, s, weights, truth, names)
+        X = validation.gather(X, rows.order)
+        return cls._checked(rows, X, y, s, weights, truth, names, allow_missing)
 
     @classmethod
     def from_clients(
@@ -80,10 +84,11 @@ class FederatedData:
         weights: Weights = "samples",
         truth: ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
+        allow_missing: bool = False,
     ) -> FederatedData:
         """One ``(X, y)`` or ``(X, y, sample_weight)`` per client, as a list or as a mapping from its id.
 
-        K numbers given as ``weights`` follow the order of ``clients``.
+        K numbers given as ``weights`` follow the order of ``clients``; ``allow_missing`` as in `from_arrays`.
         """
         if isinstance(clients, Mapping):
             if ids is not None:
@@ -113,7 +118,8 @@ class FederatedData:
         y = np.concatenate([part.y for part in parts])
         weighted = [part.sample_weight for part in parts if part.sample_weight is not None]
         s = np.concatenate(weighted) if weighted else None
-        return cls._checked(Rows(known, offsets, within_client=True), X, y, s, weights, truth, names)
+        rows = Rows(known, offsets, within_client=True)
+        return cls._checked(rows, X, y, s, weights, truth, names, allow_missing)
 
     @classmethod
     def from_frame(
@@ -124,10 +130,12 @@ class FederatedData:
         features: Sequence[Any] | None = None,
         sample_weight: Any = None,
         weights: Weights = "samples",
+        allow_missing: bool = False,
     ) -> FederatedData:
         """Columns of a pandas or polars frame; ``features`` are all columns not named otherwise.
 
-        ``target``, ``client`` and ``sample_weight`` name columns.
+        ``target``, ``client`` and ``sample_weight`` name columns; ``allow_missing`` as in `from_arrays`.
+        Columns of categories become numbers with ``preprocessing.encode``.
         """
         available = list(df.columns)
         special = [target, client] + ([] if sample_weight is None else [sample_weight])
@@ -158,7 +166,7 @@ class FederatedData:
         s = None
         if sample_weight is not None:
             s = validation.as_numbers(df[sample_weight].to_numpy(), "sample_weight", rows)
-        return cls._checked(rows, X, y, s, weights, None, tuple(map(str, features)))
+        return cls._checked(rows, X, y, s, weights, None, tuple(map(str, features)), allow_missing)
 
     @classmethod
     def from_parquet(
@@ -185,10 +193,18 @@ class FederatedData:
 
     @classmethod
     def _checked(
-        cls, rows: Rows, X: Any, y: Any, s: Any, weights: Weights, truth: ArrayLike | None, names: Names
+        cls,
+        rows: Rows,
+        X: Any,
+        y: Any,
+        s: Any,
+        weights: Weights,
+        truth: ArrayLike | None,
+        names: Names,
+        allow_missing: bool = False,
     ) -> FederatedData:
         """Sorted rows of the right shapes: check every value, normalise the weights."""
-        validation.check_features(X, rows, names)
+        has_missing = validation.check_features(X, rows, names, allow_missing)
         y = validation.check_numbers(y, X.dtype, "y", rows)
         totals = np.diff(rows.offsets).astype(np.float64)
         if s is not None:
@@ -202,7 +218,7 @@ class FederatedData:
             truth = np.asarray(truth)
             if truth.shape[: X.ndim - 1] != X.shape[1:]:
                 raise ValueError(f"truth has shape {truth.shape}, but a row of X has shape {X.shape[1:]}")
-        return cls(X, y, rows.offsets, rows.ids, s, pi, totals, truth, names)
+        return cls(X, y, rows.offsets, rows.ids, s, pi, totals, truth, names, has_missing)
 
     @property
     def n_clients(self) -> int:
@@ -320,7 +336,7 @@ class FederatedData:
         rows = Rows(self.ids, self.offsets, within_client=True)
         with np.errstate(over="ignore"):
             X = self.X.astype(dtype)
-        validation.check_features(X, rows, self.feature_names)
+        validation.check_features(X, rows, self.feature_names, self.has_missing)
         return replace(self, X=X, y=validation.check_numbers(self.y, dtype, "y", rows))
 
     def with_weights(self, weights: Weights) -> FederatedData:

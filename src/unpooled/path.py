@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from unpooled.algorithms.exact.base import opening
 from unpooled.algorithms.exact.choose import choose
-from unpooled.algorithms.exact.null_model import null_model
+from unpooled.algorithms.exact.null_model import has_null_model, null_model
 from unpooled.algorithms.exact.oracle import NONE
 from unpooled.algorithms.exact.rounds import Server, Solve
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
@@ -21,10 +21,12 @@ from unpooled.certificate import Certificate
 from unpooled.data import FederatedData
 from unpooled.engines.oracles import Question
 from unpooled.ledger import Ledger
-from unpooled.losses.rowwise import rowwise
+from unpooled.penalties import L1, ElasticNet
+from unpooled.penalties.weights import spread
 from unpooled.problem import BoundProblem, Problem
 from unpooled.solve import bind, check_numbers, fallback, not_converged, open_clients, refusal
 
+MIN_ROWS = 10  # as in solve
 HUGE = 1e6  # times the gradient at zero: a λ at which only the intercept moves
 
 
@@ -69,12 +71,19 @@ class Path:
 
 
 def lambda_max(problem: Problem, data: FederatedData, *, engine: Any = None) -> float:
-    """The smallest λ at which all coefficients are zero, in one round.
+    """The smallest λ at which all penalised coefficients are zero, in one round.
 
-    More rounds, for the intercept, where the loss has one and is not squared, logistic, softmax or Poisson.
+    More rounds, for the intercept, where the loss has one and is not squared, logistic, softmax or Poisson;
+    and for unpenalised coefficients, which are fitted first.
     """
     bound = bind(problem, data)
-    return start_of_path(bound, Server(open_clients(engine, data)))
+    server = Server(open_clients(engine, data))
+    if not free_coefficients(bound).any():
+        return start_of_path(bound, server)
+    chosen, notes = choose(bound, "auto", MIN_ROWS, True)
+    task = Solve(chosen, bound, chosen.init(bound, np.zeros(bound.layout.size)))
+    [task] = opened_tasks([task], server, notes, data.n_clients)
+    return start_with_covariates(task, server)
 
 
 def path(
@@ -201,7 +210,10 @@ def grid_of(
         if given.ndim != 1 or not given.size or not np.isfinite(given).all() or (given <= 0.0).any():
             raise ValueError(f"lambdas must be positive numbers, got {lambdas!r}")
         return np.sort(given)[::-1]
-    largest = start_of_path(task.problem, server, task.state.arrays)
+    if free_coefficients(task.problem).any():
+        largest = start_with_covariates(task, server)
+    else:
+        largest = start_of_path(task.problem, server, task.state.arrays)
     if largest == 0.0:
         raise ValueError("λ_max is 0: no feature is related to the target, so there is no path; give lambdas")
     few = int(task.state.arrays["rows"]) < task.problem.layout.n_coefficients
@@ -212,8 +224,8 @@ def grid_of(
 def start_of_path(bound: BoundProblem, server: Server, moments: Arrays | None = None) -> float:
     """λ_max, from moments at hand where they are enough; else rounds are made for it."""
     solver, _ = choose(bound, "anderson", 0, False)
-    loss, zero = rowwise(bound.problem.loss), np.zeros(bound.layout.size)
-    if loss is not None and loss.is_canonical:
+    zero = np.zeros(bound.layout.size)
+    if has_null_model(bound):
         if moments is None:
             [moments] = server.ask([Question(solver, bound, opening(bound, zero, NONE, NONE))])
         gradient = null_model(bound, moments).gradient
@@ -225,6 +237,34 @@ def start_of_path(bound: BoundProblem, server: Server, moments: Arrays | None = 
             task = Solve(solver, alone, solver.init(alone, zero))
             server.run([task], 1e-12, server.ledger.rounds + 100)
             gradient = task.state.arrays["gradient"]
+    return _largest(bound, gradient)
+
+
+def start_with_covariates(task: Solve, server: Server) -> float:
+    """λ_max where some coefficients are unpenalised: fitted at a λ that keeps the others at zero."""
+    bound, n = task.problem, task.problem.layout.n_coefficients
+    penalised = ~free_coefficients(bound)
+    lam = max(_largest(bound, task.state.arrays["gradient"]), 1e-3 * float(task.state.arrays["scales"][1]))
+    for _ in range(40):
+        lam *= 4.0
+        alone = bound.with_lam(lam)
+        step = Solve(task.solver, alone, task.solver.again(alone, task.state), task.fold)
+        step.certify(server.ledger.rounds)
+        server.run([step], 1e-12, server.ledger.rounds + 100)
+        if not step.state.arrays["w"][:n][penalised].any():
+            break
+    return _largest(bound, step.state.arrays["gradient"])
+
+
+def free_coefficients(bound: BoundProblem) -> Any:
+    """Which coefficients carry no penalty, in the flat order; none where the penalty has no weights."""
+    weights, layout = getattr(bound.problem.penalty, "weights", None), bound.layout
+    if weights is None or not isinstance(bound.problem.penalty, L1 | ElasticNet):
+        return np.zeros(layout.n_coefficients, dtype=bool)
+    return spread(weights, layout.shape).ravel(order=layout.order) == 0.0
+
+
+def _largest(bound: BoundProblem, gradient: Float) -> float:
     largest = float(bound.problem.penalty.lambda_max(bound.layout.unpack(gradient)[0]))
     if not math.isfinite(largest):
         raise ValueError(f"no λ of {bound.problem.penalty!r} makes every coefficient zero: give lambdas")

@@ -15,7 +15,7 @@ from unpooled.layout import Layout
 from unpooled.losses.base import LinearLoss
 from unpooled.penalties.base import Penalty
 from unpooled.plain import PlainLoss, PlainRegulariser
-from unpooled.regulariser import Constrained, Entrywise, Free, Regulariser
+from unpooled.regulariser import Constrained, Entrywise, Free, Indexed, Regulariser
 from unpooled.validation import is_number
 
 if TYPE_CHECKING:
@@ -27,31 +27,43 @@ class Problem:
     """minimise  Σ_k π_k L_k(w) + h(w)  over ‖w‖₂ ≤ ball.
 
     ``loss`` and ``penalty`` are the library's or a user's own. ``intercept=True`` adds an unpenalised
-    intercept (one a class for Softmax). Data come with the calls, so that one problem serves many.
+    intercept (one a class for Softmax); ``intercept="sites"`` one for every client, which stays there
+    (exact solvers only). Data come with the calls, so that one problem serves many.
     """
 
     loss: Any
     penalty: Any
-    intercept: bool = False
+    intercept: bool | str = False
     ball: float = math.inf
 
     def __post_init__(self) -> None:
         _must_have("loss", self.loss, ("value", "gradient"))
         _must_have("penalty", self.penalty, ("value", "prox"))
+        if isinstance(self.intercept, str):
+            if self.intercept != "sites":
+                raise ValueError(f"intercept must be True, False or 'sites', got {self.intercept!r}")
+            if not isinstance(self.loss, LinearLoss):
+                raise TypeError(f"an intercept for every site needs a LinearLoss, got {self.loss!r}")
         if not is_number(self.ball) or not self.ball > 0:
             raise ValueError(f"ball must be positive (inf for none), got {self.ball!r}")
+
+    @property
+    def has_site_intercepts(self) -> bool:
+        """Whether every client has an intercept of its own."""
+        return isinstance(self.intercept, str)
 
     def layout(self, data: FederatedData) -> Layout:
         """How this problem's parameters lie in a flat vector, given the shape of the data."""
         n_outputs = self.loss.outputs(data.y) if isinstance(self.loss, LinearLoss) else None
+        shared = 0 if self.has_site_intercepts else int(self.intercept)
         if n_outputs is None:
-            return Layout(data.row_shape, "C", int(self.intercept))
-        return Layout((data.n_features, n_outputs), "F", n_outputs * self.intercept)
+            return Layout(data.row_shape, "C", shared)
+        return Layout((data.n_features, n_outputs), "F", n_outputs * shared)
 
     def smooth(self, w: Array, data: FederatedData, intercept: Any = None) -> float:
-        """The smooth part Σ_k π_k L_k(w)."""
+        """The smooth part Σ_k π_k L_k(w); with site intercepts, ``intercept`` holds one a client."""
         if isinstance(self.loss, LinearLoss):
-            return self.loss.value(w, data.X, data.y, data.row_weights, intercept)
+            return self.loss.value(w, data.X, data.y, data.row_weights, self._of_rows(intercept, data))
         values = [PlainLoss(self.loss).value(client, w, intercept) for client in data]
         return float(np.dot(data.weights, values))
 
@@ -62,10 +74,21 @@ class Problem:
     def gradient(self, w: Array, data: FederatedData, intercept: Any = None) -> Any:
         """The gradient of the smooth part; with an intercept the pair (in w, in the intercept)."""
         if isinstance(self.loss, LinearLoss):
+            if self.has_site_intercepts:
+                shifts = self._of_rows(intercept, data)
+                own = self.loss.gradient(w, data.X, data.y, data.row_weights, shifts)
+                return own if intercept is None else own[0]
             return self.loss.gradient(w, data.X, data.y, data.row_weights, intercept)
         parts = [PlainLoss(self.loss).extended_gradient(client, w, intercept) for client in data]
         total = np.tensordot(data.weights, np.array(parts), axes=1)
         return total if intercept is None else (total[:-1], float(total[-1]))
+
+    def _of_rows(self, intercept: Any, data: FederatedData) -> Any:
+        """The intercepts as margins add them: (C,), or (N, C) where every client has its own."""
+        if intercept is None or not self.has_site_intercepts:
+            return intercept
+        intercepts = np.asarray(intercept, dtype=np.float64).reshape(data.n_clients, -1)
+        return np.repeat(intercepts, data.sizes, axis=0)
 
     def with_lam(self, lam: float) -> Problem:
         """The same problem with another λ."""
@@ -73,6 +96,8 @@ class Problem:
 
     def bind(self, data: FederatedData) -> BoundProblem:
         """This problem laid out for data of this shape; checks that the targets fit the loss."""
+        if data.has_missing:
+            raise ValueError("the data has missing values: preprocessing.prepare(data, missing='mean') first")
         if isinstance(self.loss, LinearLoss):
             for name, first, last in zip(data.ids, data.offsets[:-1], data.offsets[1:], strict=True):
                 complaint = self.loss.check_targets(data.y[first:last])
@@ -104,6 +129,8 @@ class BoundProblem:
             n, ball = layout.n_coefficients, float(self.problem.ball)
             if not math.isinf(ball) or self.constrained:
                 return Regulariser(record, Constrained(n, ball))
+            if hasattr(record, "entry_at"):
+                return Regulariser(record, Indexed(n))
             return Regulariser(record, Entrywise(n) if hasattr(record, "entry") else Free(n))
         return PlainRegulariser(penalty, layout, float(self.problem.ball))
 

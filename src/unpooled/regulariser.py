@@ -10,6 +10,7 @@ from unpooled.penalties.base import constrained_prox as penalty_constrained_prox
 from unpooled.penalties.base import entry
 from unpooled.penalties.base import prox as penalty_prox
 from unpooled.penalties.base import subgradient as penalty_subgradient
+from unpooled.penalties.weighted import entry_at
 
 prox = method("prox")
 domain_prox = method("prox")
@@ -83,6 +84,30 @@ class Entrywise(NamedTuple):
         for q in range(self.n_penalised):
             h[q] += step.alpha * (G[q] - step.half_mu * w[q])
             w[q] = entry(penalty, scale * h[q], step.A / step.c)
+        for q in range(self.n_penalised, h.size):
+            h[q] += step.alpha * (G[q] - step.half_mu * w[q])
+            w[q] = scale * h[q]
+
+
+class Indexed(NamedTuple):
+    """``Free`` for a penalty whose record has the kernel ``entry_at``, the prox of coordinate j."""
+
+    n_penalised: int
+
+    @kernel
+    def prox(self, penalty: Any, v: Array, step: float, center: Array, radius: float, out: Array) -> None:
+        """out ← argmin ½‖w − v‖² + step·h(w)."""
+        penalty_prox(penalty, v[: self.n_penalised], step, out[: self.n_penalised])
+
+    @kernel
+    def dual_step(
+        self, penalty: Any, step: DualStep, h: Array, G: Array, center: Array, v: Array, w: Array
+    ) -> None:
+        """The dual step in one pass over memory."""
+        scale = -1.0 / step.c
+        for q in range(self.n_penalised):
+            h[q] += step.alpha * (G[q] - step.half_mu * w[q])
+            w[q] = entry_at(penalty, q, scale * h[q], step.A / step.c)
         for q in range(self.n_penalised, h.size):
             h[q] += step.alpha * (G[q] - step.half_mu * w[q])
             w[q] = scale * h[q]

@@ -15,7 +15,8 @@ import numpy as np
 from unpooled.arrays import Float
 from unpooled.losses import Logistic, Poisson, Softmax, Squared
 from unpooled.path import Path
-from unpooled.penalties import Nuclear
+from unpooled.penalties import L1, ElasticNet, Nuclear
+from unpooled.penalties.weights import spread
 
 
 def information(path: Path, criterion: str = "bic", gamma: float = 1.0) -> Float:
@@ -39,8 +40,14 @@ def information(path: Path, criterion: str = "bic", gamma: float = 1.0) -> Float
     score = deviance + df * math.log(N)
     if criterion == "bic":
         return np.asarray(score)
-    p = path.coefs[0].size
-    choices = [math.lgamma(p + 1) - math.lgamma(k + 1) - math.lgamma(p - k + 1) for k in df]
+    shape = path.coefs[0].shape
+    weights = getattr(path.problem.penalty, "weights", None)
+    free = np.zeros(shape, dtype=bool)
+    if weights is not None and isinstance(path.problem.penalty, L1 | ElasticNet):
+        free = spread(weights, shape) == 0.0  # these are in every model: there is nothing to choose
+    p = int(np.sum(~free))
+    chosen = [int(np.count_nonzero(w[~free])) for w in path.coefs]
+    choices = [math.lgamma(p + 1) - math.lgamma(k + 1) - math.lgamma(p - k + 1) for k in chosen]
     return np.asarray(score + 2.0 * gamma * np.array(choices))
 
 

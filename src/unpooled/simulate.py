@@ -92,6 +92,8 @@ def simulate(
 
     data = data if dtype is None else data.astype(dtype)
     states = np.dtype(np.float64 if dtype is None else dtype)
+    if problem.has_site_intercepts:
+        raise ValueError("intercept='sites' needs an exact solver: use solve; or intercept=True")
     bound = problem.bind(data)
     trial = Trial(
         asked=algorithm,

@@ -206,21 +206,32 @@ def refuse_copy(X: Any, because: str) -> None:
         array = array.base
 
 
-def check_features(X: Any, rows: Rows, names: Names) -> None:
-    """Refuse NaN and infinity in X, looked for block by block."""
+def check_features(X: Any, rows: Rows, names: Names, allow_missing: bool = False) -> bool:
+    """Refuse infinity and, unless allowed, NaN in X, looked for block by block; whether there is NaN."""
+    refused = np.isinf if allow_missing else _is_not_finite
+    has_missing = False
     if is_sparse(X):
         for block in blocks(len(X.data), 1):
-            bad = np.flatnonzero(~np.isfinite(X.data[block]))
+            bad = np.flatnonzero(refused(X.data[block]))
+            has_missing |= allow_missing and bool(np.isnan(X.data[block]).any())
             if len(bad):
                 at = block.start + int(bad[0])
                 i = int(np.searchsorted(X.indptr, at, side="right")) - 1
                 _refuse_value("X", f"{rows.name(i)}, {column([X.indices[at]], names)}", X.data[at])
-        return
+        return has_missing
     for block in blocks(len(X), X[0].size):
         if not np.isfinite(X[block]).all():
-            i, *index = np.argwhere(~np.isfinite(X[block]))[0]
-            at = block.start + int(i)
-            _refuse_value("X", f"{rows.name(at)}, {column(index, names)}", X[(at, *index)])
+            where = np.argwhere(refused(X[block]))
+            if len(where):
+                i, *index = where[0]
+                at = block.start + int(i)
+                _refuse_value("X", f"{rows.name(at)}, {column(index, names)}", X[(at, *index)])
+            has_missing = True
+    return has_missing
+
+
+def _is_not_finite(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(~np.isfinite(values))
 
 
 def check_numbers(values: NDArray[Any], dtype: np.dtype[Any], name: str, rows: Rows) -> NDArray[Any]:

@@ -17,6 +17,9 @@ CASES = {
     "zero": (Zero(), VECTOR),
     "l1": (L1(0.7), VECTOR),
     "l1, p = 1": (L1(0.7), (1,)),
+    "l1, weights": (L1(0.7, (0.5, 2.0, 1.0, 0.1, 3.0, 1.0, 0.7)), VECTOR),
+    "l1, weights of a matrix": (L1(0.7, (0.5, 2.0, 1.0, 0.1, 3.0)), MATRIX),
+    "elastic net, weights": (ElasticNet(0.7, 0.4, (0.5, 2.0, 1.0, 0.1, 3.0, 1.0, 0.7)), VECTOR),
     "elastic net": (ElasticNet(0.7, 0.4), VECTOR),
     "elastic net, ridge": (ElasticNet(0.7, 0.0), VECTOR),
     "elastic net, lasso": (ElasticNet(0.7, 1.0), VECTOR),
@@ -36,9 +39,11 @@ def expression(penalty, w):
         case Zero():
             return cp.Constant(0.0)
         case L1():
-            return cp.sum(cp.abs(w))
+            return cp.sum(cp.multiply(weights(penalty, w), cp.abs(w)))
         case ElasticNet(l1_ratio=ratio):
-            return ratio * cp.sum(cp.abs(w)) + 0.5 * (1.0 - ratio) * cp.sum_squares(w)
+            u = weights(penalty, w)
+            squares = cp.sum(cp.multiply(u, cp.square(w)))
+            return ratio * cp.sum(cp.multiply(u, cp.abs(w))) + 0.5 * (1.0 - ratio) * squares
         case Nuclear():
             return cp.normNuc(w)
         case GroupL2():
@@ -46,6 +51,14 @@ def expression(penalty, w):
             flat = cp.vec(w, order="C")
             blocks = [record.members[a:b] for a, b in zip(record.starts, record.starts[1:], strict=False)]
             return cp.sum([o * cp.norm2(flat[i]) for o, i in zip(record.weights, blocks, strict=True)])
+
+
+def weights(penalty, w):
+    """The weights in w's shape; those given per row of a matrix serve its columns."""
+    if penalty.weights is None:
+        return np.ones(w.shape)
+    u = np.array(penalty.weights)
+    return np.broadcast_to(u if u.ndim == w.ndim else u[:, None], w.shape)
 
 
 @functools.cache

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -62,7 +62,7 @@ class OracleClients:
             total: Arrays = {}
             weight = 0.0
             for k, site in enumerate(self.sites):
-                site = self._rows(k, site, question.fold)
+                site = self._rows(k, site, question.fold, "models" in question.arrays)
                 if not site.n_rows:
                     continue
                 answer = question.solver.answer(question.problem, site, question.arrays)
@@ -81,8 +81,16 @@ class OracleClients:
             kinds |= set(total)
         return totals, Traffic(len(asked), up, down, tuple(sorted(kinds)))
 
-    def _rows(self, k: int, site: Site, fold: Fold | None) -> Site:
+    def collect(self, answer: Callable[[Site], Arrays]) -> tuple[list[Arrays], Traffic]:
+        """Every client's own answer, in the order of ids, for what is merged in other ways than by a sum."""
+        answers = [answer(site) for site in self.sites]
+        up = sum(array.size for each in answers for array in each.values())
+        return answers, Traffic(len(answers), up, 0, tuple(sorted(set[str]().union(*answers))))
+
+    def _rows(self, k: int, site: Site, fold: Fold | None, with_rest: bool) -> Site:
         if fold is None:
             return site
         own = fold.of[self.data.offsets[k] : self.data.offsets[k + 1]]
-        return site.rows(np.flatnonzero((own == fold.number) == fold.held_out))
+        chosen = (own == fold.number) == fold.held_out
+        part = site.rows(np.flatnonzero(chosen))
+        return replace(part, rest=site.rows(np.flatnonzero(~chosen))) if with_rest else part

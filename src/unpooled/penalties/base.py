@@ -28,7 +28,8 @@ record, the methods of the Python face by these names come for free and cannot d
 
 A penalty that treats every coordinate alike and apart may have a kernel ``entry(self, v, step)``, the prox of
 one number, which leaves 0 at 0: dual averaging then takes its step in one pass over memory, and on sparse
-rows a client works on the features that it meets.
+rows a client works on the features that it meets. Where coordinates differ, ``entry_at(self, j, v, step)``
+serves dense rows in the same way.
 
 When R splits into blocks, ``constrained_prox`` comes for free as well: write the kernel ``at_multiplier``
 and hand the record to ``multipliers.solve``; ``l1.py`` shows all of it in one page.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,8 @@ from unpooled.kernel import kernel
 from unpooled.penalties.base import Order, Penalty, entry
 from unpooled.penalties.inputs import finite_array, finite_number, number
 from unpooled.penalties.multipliers import solve
+from unpooled.penalties.weighted import WeightedRecord
+from unpooled.penalties.weights import parsed, said, spread
 
 
 class ElasticNetRecord(NamedTuple):
@@ -79,32 +81,57 @@ class ElasticNetRecord(NamedTuple):
             out[j] = self.lam * (self.l1_ratio * np.sign(w[j]) + (1.0 - self.l1_ratio) * w[j])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ElasticNet(Penalty):
     """h(w) = λ (ρ‖w‖₁ + (1 − ρ)/2·‖w‖²), scaled as in scikit-learn; ρ = ``l1_ratio`` between 0 and 1.
 
-    R is not a norm: R(2w) ≠ 2R(w). The constraint R(w − center) ≤ radius takes it as it stands.
+    R is not a norm: R(2w) ≠ 2R(w). The constraint R(w − center) ≤ radius takes it as it stands. ``weights``
+    u_j ≥ 0, one per feature (or an array of w's shape), multiply both parts; 0 leaves a coefficient
+    unpenalised, None is 1 for all.
     """
 
     lam: float
     l1_ratio: float
+    weights: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lam", finite_number("lam", self.lam, 0.0))
         object.__setattr__(self, "l1_ratio", number("l1_ratio", self.l1_ratio, 0.0, 1.0))
+        object.__setattr__(self, "weights", parsed(self.weights))
+
+    def __repr__(self) -> str:
+        return f"ElasticNet(lam={self.lam!r}, l1_ratio={self.l1_ratio!r}{said(self.weights)})"
 
     def norm(self, w: ArrayLike) -> float:
-        """R(w) = ρ‖w‖₁ + (1 − ρ)/2·‖w‖²; not a norm."""
+        """R(w) = Σ_j u_j (ρ|w_j| + (1 − ρ)/2·w_j²); not a norm."""
         w = finite_array("w", w).astype(np.float64)
-        return float(self.l1_ratio * np.abs(w).sum() + 0.5 * (1.0 - self.l1_ratio) * np.square(w).sum())
+        u = 1.0 if self.weights is None else spread(self.weights, w.shape)
+        lasso, ridge = (u * np.abs(w)).sum(), (u * np.square(w)).sum()
+        return float(self.l1_ratio * lasso + 0.5 * (1.0 - self.l1_ratio) * ridge)
 
     def dual_norm(self, u: ArrayLike) -> float:
-        """max_j |u_j| / ρ, the dual norm of the ℓ1 part; infinite for ρ = 0 and u ≠ 0."""
-        largest = float(np.abs(finite_array("u", u)).max(initial=0.0))
+        """max_j |u_j| / ρ, over the weights: the dual norm of the ℓ1 part.
+
+        Infinite for ρ = 0 and u ≠ 0, and where an unpenalised u_j ≠ 0.
+        """
+        size = np.abs(finite_array("u", u))
+        if self.weights is not None and size[spread(self.weights, size.shape) == 0.0].any():
+            return math.inf
+        return self.lambda_max(size)
+
+    def lambda_max(self, gradient_at_zero: ArrayLike) -> float:
+        """As the dual norm, of the penalised coordinates: the others are taken to be fitted."""
+        size = np.abs(finite_array("gradient_at_zero", gradient_at_zero))
+        if self.weights is not None:
+            weights = spread(self.weights, size.shape)
+            size = size[weights > 0.0] / weights[weights > 0.0]
+        largest = float(size.max(initial=0.0))
         if largest == 0.0:
             return 0.0
         return largest / self.l1_ratio if self.l1_ratio > 0.0 else math.inf
 
-    def record(self, shape: tuple[int, ...], order: Order = "C") -> ElasticNetRecord:
+    def record(self, shape: tuple[int, ...], order: Order = "C") -> ElasticNetRecord | WeightedRecord:
         """See Penalty.record."""
-        return ElasticNetRecord(self.lam, self.l1_ratio)
+        if self.weights is None:
+            return ElasticNetRecord(self.lam, self.l1_ratio)
+        return WeightedRecord(self.lam, self.l1_ratio, spread(self.weights, shape).ravel(order=order))

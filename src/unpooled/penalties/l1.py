@@ -1,9 +1,10 @@
-"""The ℓ1 norm: R(w) = Σ_j |w_j|."""
+"""The ℓ1 norm: R(w) = Σ_j |w_j|, or Σ_j u_j |w_j| with weights."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,8 @@ from unpooled.kernel import kernel
 from unpooled.penalties.base import Order, Penalty, entry
 from unpooled.penalties.inputs import finite_array, finite_number
 from unpooled.penalties.multipliers import solve
+from unpooled.penalties.weighted import WeightedRecord
+from unpooled.penalties.weights import parsed, said, spread
 
 
 class L1Record(NamedTuple):
@@ -67,23 +70,49 @@ class L1Record(NamedTuple):
             out[j] = self.lam * np.sign(w[j])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class L1(Penalty):
-    """h(w) = λ Σ_j |w_j|: sparse coefficients."""
+    """h(w) = λ Σ_j u_j |w_j|: sparse coefficients.
+
+    ``weights`` are the u_j ≥ 0, one per feature (or an array of w's shape); 0 leaves a coefficient
+    unpenalised, None is 1 for all. They are taken as they are, not rescaled.
+    """
 
     lam: float
+    weights: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lam", finite_number("lam", self.lam, 0.0))
+        object.__setattr__(self, "weights", parsed(self.weights))
+
+    def __repr__(self) -> str:
+        return f"L1(lam={self.lam!r}{said(self.weights)})"
 
     def norm(self, w: ArrayLike) -> float:
-        """R(w) = Σ_j |w_j|."""
-        return float(np.abs(finite_array("w", w)).sum(dtype=np.float64))
+        """R(w) = Σ_j u_j |w_j|."""
+        size = np.abs(finite_array("w", w))
+        if self.weights is not None:
+            size = size * spread(self.weights, size.shape)
+        return float(size.sum(dtype=np.float64))
 
     def dual_norm(self, u: ArrayLike) -> float:
-        """max_j |u_j|."""
-        return float(np.abs(finite_array("u", u)).max(initial=0.0))
+        """max_j |u_j| over the weights; infinite where an unpenalised u_j ≠ 0."""
+        size = np.abs(finite_array("u", u))
+        if self.weights is not None:
+            free = spread(self.weights, size.shape) == 0.0
+            return math.inf if size[free].any() else self.lambda_max(size)
+        return float(size.max(initial=0.0))
 
-    def record(self, shape: tuple[int, ...], order: Order = "C") -> L1Record:
+    def lambda_max(self, gradient_at_zero: ArrayLike) -> float:
+        """max_j |∇_j| over the weights, of the penalised coordinates: the others are taken to be fitted."""
+        size = np.abs(finite_array("gradient_at_zero", gradient_at_zero))
+        if self.weights is None:
+            return float(size.max(initial=0.0))
+        weights = spread(self.weights, size.shape)
+        return float((size[weights > 0.0] / weights[weights > 0.0]).max(initial=0.0))
+
+    def record(self, shape: tuple[int, ...], order: Order = "C") -> L1Record | WeightedRecord:
         """See Penalty.record."""
-        return L1Record(self.lam)
+        if self.weights is None:
+            return L1Record(self.lam)
+        return WeightedRecord(self.lam, 1.0, spread(self.weights, shape).ravel(order=order))

@@ -11,7 +11,8 @@ s, so s is the root of another. At s = 0 stands the point of least norm that the
 decides whether the feasible set is empty.
 
 A record takes part through one kernel, ``at_multiplier(v, step, center, shrink, theta, out)``: it writes
-w(s, θ) and returns R(w − c), its derivative in θ, and ‖w‖².
+w(s, θ) and returns R(w − c), its derivative in θ, and ‖w‖². Where R(w − c) = 0 does not mean w = c, a second
+one, ``pinned(v, center, shrink, out)``, writes w(s, ∞) and returns ‖w‖.
 """
 
 from __future__ import annotations
@@ -42,6 +43,17 @@ def norm2(x: Array) -> float:
 
 
 @kernel
+def at_center(record: Any, v: Array, center: Array, shrink: float, out: Array) -> Any:
+    """Write the center; return its norm."""
+    for j in range(v.size):
+        out[j] = center[j]
+    return norm2(center)
+
+
+pinned = method("pinned", default=at_center)
+
+
+@kernel
 def within_radius(
     record: Any, v: Array, step: float, center: Array, radius: float, shrink: float, guess: float, out: Array
 ) -> tuple[float, float]:
@@ -54,9 +66,7 @@ def within_radius(
     if distance <= radius:
         return 0.0, math.sqrt(square)
     if radius == 0.0:
-        for j in range(v.size):
-            out[j] = center[j]
-        return 0.0, norm2(center)
+        return 0.0, pinned(record, v, center, shrink, out)
     t = shrink * step * record.lam
     size = shrink * norm2(v) + norm2(center)
     low, high, theta, previous = 0.0, math.inf, 0.0, math.inf

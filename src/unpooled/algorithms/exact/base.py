@@ -32,14 +32,13 @@ import numpy as np
 
 from unpooled.algorithms.base import State
 from unpooled.algorithms.exact import oracle
-from unpooled.algorithms.exact.null_model import null_model
+from unpooled.algorithms.exact.null_model import has_null_model, null_model
 from unpooled.algorithms.exact.oracle import NONE
-from unpooled.algorithms.exact.shrinkage import shrinkage
+from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
 from unpooled.algorithms.exact.site import Site
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.certificate import Certificate, certify, dual_bound, has_dual
 from unpooled.losses import Softmax
-from unpooled.losses.rowwise import rowwise
 from unpooled.problem import BoundProblem
 
 MOMENTS = ("mean_x", "mean_t", "mean_xt", "mean_yy", "floor", "rows")
@@ -89,11 +88,19 @@ class ExactSolver(ABC):
     def estimate(self, problem: BoundProblem, state: State) -> Float:
         """The model: a point that was evaluated.
 
-        Softmax knows its intercepts up to a number added to all of them; they are made to sum to zero.
+        Softmax knows its intercepts, and a feature's coefficients where none is penalised, up to a number
+        added to all of them; they are made to sum to zero.
         """
-        w, n = state.arrays["w"], problem.layout.n_coefficients
-        if isinstance(problem.problem.loss, Softmax) and w.size > n:
-            w = np.concatenate([w[:n], w[n:] - w[n:].mean()])
+        w, n, h = state.arrays["w"], problem.layout.n_coefficients, shrinkage(problem)
+        if not isinstance(problem.problem.loss, Softmax):
+            return w
+        w = w.copy()
+        w[n:] -= w[n:].mean() if w.size > n else 0.0
+        if isinstance(h, Blocks) and h.free.size:
+            W, is_free = w[:n].reshape(problem.layout.n_outputs, -1), np.zeros(n, dtype=bool)
+            is_free[h.free] = True
+            free = is_free.reshape(W.shape).all(axis=0)
+            W[:, free] -= W[:, free].mean(axis=0)
         return w
 
     def certificate(self, problem: BoundProblem, state: State) -> Certificate:
@@ -106,8 +113,7 @@ class ExactSolver(ABC):
 
 def opening(problem: BoundProblem, start: Float, features: Array, working: Array) -> Arrays:
     """The first question: moments, which tell all about w = 0 for canonical losses, or else the point."""
-    loss = rowwise(problem.problem.loss)
-    if loss is not None and loss.is_canonical and not start.any():
+    if has_null_model(problem) and not start.any():
         return {"features": features}
     return {"w": start, "features": NONE} | ({"working": working} if working.size else {})
 
@@ -115,16 +121,18 @@ def opening(problem: BoundProblem, start: Float, features: Array, working: Array
 def opened(problem: BoundProblem, state: State, total: Arrays) -> Arrays:
     """What the state holds after the first round."""
     arrays = {name: total[name] for name in MOMENTS} | {"refused": refused(total), "dual": np.array(-np.inf)}
-    loss = rowwise(problem.problem.loss)
     steep = float(np.abs(total["mean_xt"]).max())
-    if loss is not None and loss.is_canonical:
+    if has_null_model(problem):
         null = null_model(problem, total)
         scale, steep = null.loss - float(total["floor"]), float(np.abs(null.gradient).max())
         arrays |= {"w": null.w, "loss": np.array(null.loss), "gradient": null.gradient}
     if "loss" in total:
         arrays |= {"w": state.arrays["start"], "loss": total["loss"], "gradient": total["gradient"]}
-        if loss is None or not loss.is_canonical:
-            scale, steep = float(total["loss"]), max(steep, float(np.abs(total["gradient"]).max()))
+        if not has_null_model(problem):
+            scale, steep = (
+                float(total["loss"] - total["floor"]),
+                max(steep, float(np.abs(total["gradient"]).max())),
+            )
     if not np.isfinite(arrays["loss"]):
         raise ValueError("the objective at the start w0 is not finite")
     tiny = 1e-14 * (abs(float(arrays["loss"])) + float(total["mean_yy"])) + 1e-300

@@ -13,6 +13,7 @@ import numpy as np
 
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.losses import Logistic, Poisson, Softmax, Squared
+from unpooled.losses.rowwise import rowwise
 from unpooled.problem import BoundProblem
 
 
@@ -33,6 +34,13 @@ class NullModel:
         column = np.where(is_intercept, p, working % p)
         output = np.where(is_intercept, working - problem.layout.n_coefficients, working // p)
         return np.asarray(extended[np.ix_(column, column)] * self.curvature[np.ix_(output, output)])
+
+
+def has_null_model(problem: BoundProblem) -> bool:
+    """Whether moments tell all about it: a canonical loss, and residuals with the same μ_0 at every site."""
+    loss = rowwise(problem.problem.loss)
+    alike = not problem.problem.has_site_intercepts or isinstance(problem.problem.loss, Squared)
+    return loss is not None and loss.is_canonical and alike
 
 
 def null_model(problem: BoundProblem, total: Arrays) -> NullModel:

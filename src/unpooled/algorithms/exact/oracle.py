@@ -10,6 +10,9 @@ A question is a dictionary of named arrays; what it holds says what is asked:
     curvature           upper bounds of the curvature of this client's loss, its own means taken off: in w, in
                         the intercept
 
+Where every site has an intercept of its own, the losses are minima over it (``site_intercept``) and moments
+are those of rows less their means at the site.
+
 Answers are weighted with the rows' shares, so Σ_k π_k of them is the mean over all rows: an engine needs no
 other arithmetic, and neither does secure aggregation. Numbers of a whole type are counts, and are added.
 
@@ -23,10 +26,12 @@ from typing import Any
 import numpy as np
 
 from unpooled.algorithms.exact.site import Site, packed
+from unpooled.algorithms.exact.site_intercept import fitted
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.losses.base import LinearLoss
 from unpooled.losses.rowwise import rowwise
 from unpooled.losses.softmax import Softmax
+from unpooled.losses.squared import Squared
 from unpooled.plain import with_ones
 from unpooled.problem import BoundProblem
 from unpooled.spectrum import fixed_direction, largest_eigenvalue
@@ -52,8 +57,7 @@ def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -
     if "w" in question:
         up |= evaluated(problem, site, question["w"], question.get("working"), may_share)
     if "models" in question:
-        each = [evaluated(problem, site, w, None, False)["loss"] for w in question["models"]]
-        up["losses"] = np.array(each, dtype=np.float64)
+        up["losses"] = np.array([held_out_loss(problem, site, w) for w in question["models"]])
     if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
         up["curvature"] = curvature_bound(problem, site)
     return up
@@ -97,6 +101,9 @@ def moments(
     """Means over the rows, and the Gram matrix of ``features``."""
     p = site.X.shape[1]
     loss = rowwise(problem.problem.loss)
+    if problem.problem.has_site_intercepts:
+        of_y = site.share @ site.y if isinstance(problem.problem.loss, Squared) else 0.0
+        center = np.append(site.X.T @ site.share, of_y) / (site.share.sum() or 1.0)
     y = site.y if center is None else site.y - center[p]
     T = y[:, None] if loss is None else loss.targets(y, problem.layout.n_outputs)
     weight = float(site.share.sum())
@@ -126,6 +133,8 @@ def evaluated(problem: BoundProblem, site: Site, w: Float, working: Array | None
         return _plain(problem, site, w)
     with np.errstate(over="ignore", invalid="ignore"):
         Z = site.margins(w, layout.n_outputs)
+        if problem.problem.has_site_intercepts:
+            Z = Z + fitted(loss, Z, site.y, site.share)
         up: Arrays = {
             "loss": np.array(loss.total(Z, site.y, site.share)),
             "gradient": site.pull_back(loss.residuals(Z, site.y), layout.n_intercepts > 0),
@@ -135,14 +144,44 @@ def evaluated(problem: BoundProblem, site: Site, w: Float, working: Array | None
     return up
 
 
+def held_out_loss(problem: BoundProblem, site: Site, w: Float) -> float:
+    """The loss at w; a site's own intercept is that of the rows that were not left out."""
+    loss = rowwise(problem.problem.loss)
+    if loss is None or not problem.problem.has_site_intercepts:
+        return float(evaluated(problem, site, w, None, False)["loss"])
+    if site.rest is None or not site.rest.n_rows:
+        raise ValueError("a client has no rows outside a fold, so that its intercept is not known there")
+    n_outputs = problem.layout.n_outputs
+    a = fitted(loss, site.rest.margins(w, n_outputs), site.rest.y, site.rest.share)
+    return loss.total(site.margins(w, n_outputs) + a, site.y, site.share)
+
+
 def _hessian(problem: BoundProblem, site: Site, working: Array, P: Float) -> Float:
     """Σ_i share_i (d²ℓ/dz²)_{cc'} x_j x_j' over the coordinates (c, j) of the working set."""
     p, n_outputs = site.X.shape[1], problem.layout.n_outputs
+    if problem.problem.has_site_intercepts and isinstance(problem.problem.loss, Softmax):
+        return _without_intercepts(problem, site, working, P)
     is_intercept = working >= n_outputs * p
     column = np.where(is_intercept, p, working % p)
     output = np.where(is_intercept, working - n_outputs * p, working // p)
     if not isinstance(problem.problem.loss, Softmax):
-        return site.gram(column, site.share * P[:, 0])
+        weight = site.share * P[:, 0]
+        own = problem.problem.has_site_intercepts and weight.sum() > 0.0
+        return site.gram(column, weight, (site.X.T @ weight)[column] / weight.sum() if own else None)
+    return _of_classes(problem, site, column, output, P)
+
+
+def _without_intercepts(problem: BoundProblem, site: Site, working: Array, P: Float) -> Float:
+    """The Schur complement of the site's intercepts, one a class; a number added to all changes nothing."""
+    p, n, C = site.X.shape[1], len(working), problem.layout.n_outputs
+    column = np.append(working % p, np.full(C, p))
+    H = _of_classes(problem, site, column, np.append(working // p, np.arange(C)), P)
+    return np.asarray(H[:n, :n] - H[:n, n:] @ np.linalg.pinv(H[n:, n:], rcond=1e-12) @ H[n:, :n])
+
+
+def _of_classes(problem: BoundProblem, site: Site, column: Array, output: Array, P: Float) -> Float:
+    """Softmax: the coordinates (c, j) by their columns j of [X, 1] and outputs c."""
+    n_outputs, working = problem.layout.n_outputs, column
     H = np.zeros((len(working), len(working)))
     for c in range(n_outputs):
         own = np.flatnonzero(output == c)
@@ -164,7 +203,7 @@ def curvature_bound(problem: BoundProblem, site: Site) -> Float:
     the means of clients differ is left out.
     """
     c = np.asarray(problem.problem.loss.curvature(site.y), dtype=np.float64) * site.share
-    X, free = site.X, problem.layout.n_intercepts > 0
+    X, free = site.X, problem.layout.n_intercepts > 0 or problem.problem.has_site_intercepts
     total = float(c.sum())
     mean = np.asarray(X.T @ c) / total if free and total > 0.0 else np.zeros(X.shape[1])
 

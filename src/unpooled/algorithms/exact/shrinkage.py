@@ -18,6 +18,7 @@ import numpy as np
 
 from unpooled.arrays import Array, Float
 from unpooled.penalties import L1, ElasticNet, GroupL2, Nuclear, Zero
+from unpooled.penalties.weights import spread
 from unpooled.problem import BoundProblem
 from unpooled.validation import blocks
 
@@ -62,7 +63,12 @@ class Blocks(Shrinkage):
     @property
     def has_dual(self) -> bool:
         """Not where coefficients are free: their gradient is never exactly zero."""
-        return bool((self.weight[self.of] + self.ridge)[: self.n_penalised].all()) and self.n_penalised > 0
+        return not self.free.size and self.n_penalised > 0
+
+    @cached_property
+    def free(self) -> Array:
+        """The coordinates before the intercepts that carry no penalty."""
+        return np.flatnonzero((self.weight[self.of] + self.ridge)[: self.n_penalised] == 0.0)
 
     @cached_property
     def n_penalised(self) -> int:
@@ -170,10 +176,10 @@ def shrinkage(problem: BoundProblem) -> Shrinkage:
         return LowRank(penalty.lam, (record.rows, record.columns))
     ridge, of, weight = np.zeros(n + free), np.arange(n), np.zeros(n)
     if type(penalty) is L1:
-        weight = np.full(n, penalty.lam)
+        weight = penalty.lam * _weights(problem)
     elif type(penalty) is ElasticNet:
-        weight = np.full(n, penalty.lam * penalty.l1_ratio)
-        ridge[:n] = penalty.lam * (1.0 - penalty.l1_ratio)
+        weight = penalty.lam * penalty.l1_ratio * _weights(problem)
+        ridge[:n] = penalty.lam * (1.0 - penalty.l1_ratio) * _weights(problem)
     elif type(penalty) is GroupL2:
         group = penalty.record(layout.shape, layout.order)
         of[group.members] = np.repeat(np.arange(len(group.weights)), np.diff(group.starts))
@@ -182,3 +188,11 @@ def shrinkage(problem: BoundProblem) -> Shrinkage:
         return Foreign(problem)
     of = np.concatenate([of, len(weight) + np.arange(free)])
     return Blocks(of, np.concatenate([weight, np.zeros(free)]), ridge, free)
+
+
+def _weights(problem: BoundProblem) -> Float:
+    """The flat u_j of an ℓ1 norm or an elastic net."""
+    weights, layout = problem.problem.penalty.weights, problem.layout
+    if weights is None:
+        return np.ones(layout.n_coefficients)
+    return spread(weights, layout.shape).ravel(order=layout.order)

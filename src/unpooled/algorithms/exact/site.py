@@ -24,6 +24,7 @@ class Site:
     y: Float
     share: Float
     is_weighted: bool
+    rest: Site | None = None  # the client's other rows, where these are a fold left out
 
     @classmethod
     def of(cls, client: Client) -> Site:

@@ -20,6 +20,7 @@ from unpooled.algorithms.exact.quadratic import accelerated, minimise
 from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
 from unpooled.algorithms.exact.site import unpacked
 from unpooled.arrays import Arrays, Float
+from unpooled.certificate import quadratic_bound
 from unpooled.losses import Squared
 from unpooled.problem import BoundProblem
 
@@ -80,7 +81,10 @@ class SufficientStatistics(ExactSolver):
             w, gradient = np.append(v, a["mean_t"][0] - a["mean_x"] @ v), np.append(gradient, 0.0)
         arrays = a | {"solution": v, "w": w, "loss": np.array(loss), "gradient": gradient}
         arrays["dual"] = np.array(-np.inf)
-        return State(state.round, arrays | {"dual": np.array(bound(problem, arrays))})
+        arrays["dual"] = np.array(bound(problem, arrays))
+        if isinstance(h, Blocks) and h.free.size:
+            arrays["dual"] = np.array(quadratic_bound(H, c, yy, h.within(np.arange(p)), v))
+        return State(state.round, arrays)
 
     def estimate(self, problem: BoundProblem, state: State) -> Float:
         """The model in the coordinates of the data, not of the centred ones."""

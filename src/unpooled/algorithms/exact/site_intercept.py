@@ -1,0 +1,116 @@
+"""A client's own intercept, profiled out at the client.
+
+With an intercept for every site, the intercept of site k concerns nobody else, so the site keeps it:
+
+    f_k(w) = min over a   Σ_i s_i ℓ(x_i·w + a, y_i),        a_k(w) the minimiser.
+
+By the envelope theorem ∇f_k is the gradient in w at (w, a_k(w)), and the Hessian is that of w less what the
+intercept explains (a Schur complement). These are sums over rows like any other, so solvers need to know
+nothing, and the server never learns an intercept. Residuals sum to zero at every site, which is what a
+dual point has to satisfy: certificates hold as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unpooled.arrays import Float
+from unpooled.losses import Poisson, Softmax, Squared
+from unpooled.losses.rowwise import Rowwise
+
+FAR = 1000.0  # beyond the largest margin, an intercept as good as infinite
+STEPS = 200
+
+
+def fitted(loss: Rowwise, Z: Float, y: Float, share: Float) -> Float:
+    """a (C,), which makes Σ_i share_i ℓ(z_i + a, y_i) least; beyond FAR where no finite one does.
+
+    A site whose labels are all alike has an infinite one, at which its rows say nothing about w.
+    """
+    if not share.any():
+        return np.zeros(Z.shape[1])
+    Z, y, share = Z[share > 0.0], y[share > 0.0], share[share > 0.0] / share.sum()
+    if isinstance(loss.loss, Squared):
+        return np.array([share @ (y - Z[:, 0])])
+    if isinstance(loss.loss, Softmax):
+        return _classes(loss, Z, y, share)
+    if isinstance(loss.loss, Poisson):
+        top, mean = float(Z.max()), float(share @ y)
+        if mean == 0.0:
+            return np.array([-FAR - float(np.abs(Z).max())])
+        return np.array([np.log(mean) - np.log(share @ np.exp(Z[:, 0] - top)) - top])
+    return np.array([_root(loss, Z, y, share)])
+
+
+def reported(a: Float, Z: Float, share: Float) -> Float:
+    """An intercept as a site tells it: ±inf where it is as good as that."""
+    reach = FAR + float(np.abs(Z[share > 0.0]).max(initial=0.0))
+    return np.where(np.abs(a) >= reach, np.sign(a) * np.inf, a)
+
+
+def _root(loss: Rowwise, Z: Float, y: Float, share: Float) -> float:
+    """The root of Σ_i share_i ℓ'(z_i + a), which rises with a: Newton's method in a bracket."""
+
+    def slope(a: float) -> float:
+        return float(share @ loss.residuals(Z + a, y)[:, 0])
+
+    reach = FAR + float(np.abs(Z).max())
+    for end in (-reach, reach):  # nowhere does the slope have the sign that a root needs at this end
+        if slope(end) * end <= 0.0:
+            return end
+    low, high, width = 0.0, 0.0, 1.0
+    while slope(low) > 0.0 and low > -reach:
+        high, low, width = low, max(low - width, -reach), 2.0 * width
+    while slope(high) < 0.0 and high < reach:
+        low, high, width = high, min(high + width, reach), 2.0 * width
+    a = 0.5 * (low + high)
+    for _ in range(STEPS):
+        g = slope(a)
+        if g > 0.0:
+            high = a
+        else:
+            low = a
+        newton = 0.5 * (low + high)
+        if loss.is_curved:
+            curvature = float(share @ loss.curvature(Z + a, y)[:, 0])
+            step = a - g / curvature if curvature > 0.0 else newton
+            newton = step if low < step < high else newton
+        if g == 0.0 or newton in (a, low, high):
+            break
+        a = newton
+    return a
+
+
+def _classes(loss: Rowwise, Z: Float, y: Float, share: Float) -> Float:
+    """Softmax: damped Newton over the classes that the site has; their sum is zero."""
+    C = Z.shape[1]
+    t = share @ loss.targets(y, C)
+    present = np.flatnonzero(t > 0.0)
+    a = np.full(C, -FAR - 2.0 * float(np.abs(Z).max()))
+    a[present] = 0.0
+    value = float(share @ loss.values(Z + a, y))  # type: ignore[attr-defined]  # Softmax has values
+    for _ in range(STEPS):
+        P = loss.curvature(Z + a, y)[:, present]
+        g = share @ P - t[present]
+        H = np.diag(share @ P) - P.T @ (share[:, None] * P)
+        d = -np.linalg.lstsq(H, g, rcond=1e-12)[0]
+        size, done = 1.0, False
+        while True:
+            new = a.copy()
+            new[present] += size * d
+            lower = float(share @ loss.values(Z + new, y))  # type: ignore[attr-defined]
+            if lower <= value + 1e-4 * size * float(g @ d) + 1e-15 * (1.0 + abs(value)):
+                break
+            size *= 0.5
+            if size < 1e-8:
+                done = True
+                break
+        if done:
+            break
+        a, value = new, lower
+        if float(np.abs(d).max()) <= 1e-15 * (1.0 + float(np.abs(a[present]).max())):
+            break
+        if float(np.abs(g).max()) <= 1e-16:
+            break
+    a[present] -= a[present].mean()
+    return a

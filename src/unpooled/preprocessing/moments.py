@@ -1,0 +1,94 @@
+"""The mean and the variance of every column over all rows, in one round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unpooled.arrays import Array, Float
+from unpooled.data import FederatedData
+from unpooled.ledger import Ledger
+from unpooled.preprocessing.summaries import summary
+from unpooled.solve import open_clients
+from unpooled.validation import column
+
+ROUNDING = 10.0 * float(np.finfo(np.float64).eps)  # of a mean: a spread below it is none
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Moments:
+    """``mean`` and ``variance`` of the observed values, in the shape of a row.
+
+    Rows count with their share of the objective (π_k s_i/n_k), and the variance divides by the total weight,
+    as scikit-learn's StandardScaler does. ``missing`` (K, …) counts missing values by client.
+    """
+
+    mean: Float
+    variance: Float
+    missing: Array
+    n_rows: int
+    ledger: Ledger
+    notes: tuple[str, ...]
+
+    @property
+    def is_constant(self) -> Array:
+        """Which columns have one value only, up to rounding."""
+        return np.asarray(np.sqrt(self.variance) <= ROUNDING * np.abs(self.mean))
+
+    @property
+    def scale(self) -> Float:
+        """The standard deviation; 1 for constant columns."""
+        return np.where(self.is_constant, 1.0, np.sqrt(self.variance))
+
+    def __repr__(self) -> str:
+        return f"Moments({self.mean.size} columns of {self.n_rows} rows; {self.ledger})"
+
+
+def moments(data: FederatedData, *, engine: Any = None) -> Moments:
+    """Pooled mean and variance per column, equal to those of the stacked rows to rounding.
+
+    Each site sends its summary (``summaries``); the server merges them by the formula of Chan, Golub and
+    LeVeque (1979). It sees each site's means and variances, not only their sum: a site of a single row
+    would show that row, so keep such sites out, or give shift and scale by other means.
+    """
+    if not isinstance(data, FederatedData):
+        raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
+    answers, traffic = open_clients(engine, data).collect(summary)
+    ledger = Ledger().after_answers(traffic.clients, traffic.floats_up, traffic.floats_down, traffic.kinds)
+    weight = data.weights[:, None] * np.array([a["observed"] for a in answers])
+    total = weight.sum(axis=0)
+    if not total.all():
+        where = np.unravel_index(int(np.argmin(total)), data.row_shape)
+        name = column([int(i) for i in where], data.feature_names)
+        raise ValueError(f"{name} has no observed value at any client: leave it out")
+    anchors = np.array([a["anchor"] for a in answers])
+    reference = anchors[np.argmax(weight, axis=0), np.arange(data.n_features)]
+    means = (anchors - reference) + np.array([a["offset"] for a in answers])
+    center = np.sum(weight * means, axis=0) / total
+    within = data.weights @ np.array([a["squares"] for a in answers])
+    between = np.sum(weight * np.square(means - center), axis=0)
+    missing = np.array([a["missing"] for a in answers])
+    result = Moments(
+        mean=(reference + center).reshape(data.row_shape),
+        variance=((within + between) / total).reshape(data.row_shape),
+        missing=missing.reshape(data.n_clients, *data.row_shape),
+        n_rows=data.n_rows,
+        ledger=ledger,
+        notes=(),
+    )
+    return _noted(result, data)
+
+
+def _noted(found: Moments, data: FederatedData) -> Moments:
+    notes = []
+    constant = np.argwhere(found.is_constant)
+    if len(constant):
+        names = ", ".join(column(index.tolist(), data.feature_names) for index in constant[:5])
+        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
+        notes.append(f"{names}{more} {'is' if len(constant) == 1 else 'are'} constant: the scale there is 1.")
+    alone = int(np.sum(data.sizes == 1))
+    if alone:
+        notes.append(f"{alone} of {data.n_clients} clients have a single row, which is their mean.")
+    return Moments(found.mean, found.variance, found.missing, found.n_rows, found.ledger, tuple(notes))

@@ -1,0 +1,86 @@
+"""An intercept for every site: what each is for given coefficients, and what to use at a site unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unpooled.algorithms.exact.site import Site
+from unpooled.algorithms.exact.site_intercept import fitted, reported
+from unpooled.arrays import Arrays, Float
+from unpooled.data import FederatedData
+from unpooled.ledger import Ledger
+from unpooled.losses.rowwise import rowwise
+from unpooled.problem import Problem
+from unpooled.solve import bind, open_clients
+from unpooled.validation import ClientId, closest
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SiteIntercepts:
+    """``values`` (K,), or (K, C) for Softmax, in the order of ``ids``.
+
+    ``unknown``, for a site that took no part, is their mean weighted with π_k. An infinite one (a site whose
+    labels are all alike) does not count there.
+    """
+
+    ids: tuple[ClientId, ...]
+    values: Float
+    unknown: Any
+    ledger: Ledger
+
+    def of(self, site: ClientId, *, unknown: str = "mean") -> Any:
+        """One site's intercept; for a site unknown the mean, or a complaint with unknown="refuse"."""
+        if unknown not in ("mean", "refuse"):
+            raise ValueError(f"unknown must be 'mean' or 'refuse', got {unknown!r}")
+        if site in self.ids:
+            value = self.values[self.ids.index(site)]
+            return float(value) if np.ndim(value) == 0 else value
+        if unknown == "refuse":
+            raise ValueError(f"site {site!r} took no part in the fit{closest(site, self.ids)}")
+        return self.unknown
+
+    def of_rows(self, clients: Any, *, unknown: str = "mean") -> Float:
+        """The intercept of each row, given the site of each row."""
+        sites = np.asarray(clients).tolist()
+        known = {site: self.of(site, unknown=unknown) for site in dict.fromkeys(sites)}
+        return np.array([known[site] for site in sites])
+
+    def shifted(self, by: Any) -> SiteIntercepts:
+        """All of them plus a number (C numbers)."""
+        unknown = self.unknown + by
+        return replace(
+            self, values=self.values + by, unknown=float(unknown) if np.ndim(unknown) == 0 else unknown
+        )
+
+    def __repr__(self) -> str:
+        return f"SiteIntercepts({len(self.ids)} sites, unknown {self.unknown}; {self.ledger})"
+
+
+def site_intercepts(
+    problem: Problem, data: FederatedData, w: ArrayLike, *, engine: Any = None
+) -> SiteIntercepts:
+    """Every site's own intercept at the coefficients ``w``; one round, in which sites tell it."""
+    if not problem.has_site_intercepts:
+        raise ValueError("the problem has no site intercepts: Problem(loss, penalty, intercept='sites')")
+    bound = bind(problem, data)
+    flat, loss, n_outputs = bound.layout.pack(w), rowwise(problem.loss), bound.layout.n_outputs
+    assert loss is not None  # Problem has made sure
+
+    def answer(site: Site) -> Arrays:
+        Z = site.margins(flat, n_outputs)
+        return {"intercept": reported(fitted(loss, Z, site.y, site.share), Z, site.share)}
+
+    answers, traffic = open_clients(engine, data).collect(answer)
+    values = np.array([each["intercept"] for each in answers])
+    finite = np.isfinite(values)
+    weight = data.weights[:, None] * finite
+    mean = np.sum(weight * np.where(finite, values, 0.0), axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
+    down = flat.size * data.n_clients
+    ledger = Ledger().after_answers(traffic.clients, traffic.floats_up, down, traffic.kinds)
+    if bound.layout.order == "C":
+        return SiteIntercepts(data.ids, values[:, 0], float(mean[0]), ledger)
+    return SiteIntercepts(data.ids, values, mean, ledger)
