@@ -110,7 +110,10 @@ class FederatedEstimator(BaseEstimator):
         return finite_number("alpha", self.alpha, 0.0)
 
     def _problem(self, data: FederatedData) -> Problem:
-        return Problem(self._loss(data), self._penalty(self._lam(data)), bool(self.fit_intercept))
+        return self._stated(self._loss(data), self._penalty(self._lam(data)))
+
+    def _stated(self, loss: Any, penalty: Any) -> Problem:
+        return Problem(loss, penalty, bool(self.fit_intercept))
 
     def _options(self) -> dict[str, Any]:
         names = ("solver", "tol", "max_rounds", "min_rows", "second_order", "engine")

@@ -23,7 +23,7 @@ class FederatedElasticNetCV(CrossValidated, FederatedElasticNet):
     ``l1_ratio`` is ρ, or several of them: then the one of least mean held-out loss is ``l1_ratio_``, each has
     its own α and its own rounds. ``mse_path_`` (α, fold) and ``alphas_`` are those of ``l1_ratio_``. As
     ``sklearn.linear_model.ElasticNetCV`` on the pooled rows with the same folds. For the other parameters see
-    ``CrossValidated`` and ``FederatedEstimator``.
+    ``CrossValidated`` and ``FederatedLinearModel``.
     """
 
     def __init__(
@@ -37,6 +37,10 @@ class FederatedElasticNetCV(CrossValidated, FederatedElasticNet):
         rule: str = "min",
         seed: int = 0,
         fit_intercept: bool = True,
+        standardise: bool = False,
+        missing: str = "refuse",
+        unpenalised: Any = (),
+        site_intercepts: bool = False,
         solver: Any = "auto",
         tol: float = 1e-8,
         max_rounds: int = 500,
@@ -52,6 +56,10 @@ class FederatedElasticNetCV(CrossValidated, FederatedElasticNet):
         self.rule = rule
         self.seed = seed
         self.fit_intercept = fit_intercept
+        self.standardise = standardise
+        self.missing = missing
+        self.unpenalised = unpenalised
+        self.site_intercepts = site_intercepts
         self.solver = solver
         self.tol = tol
         self.max_rounds = max_rounds
@@ -63,7 +71,7 @@ class FederatedElasticNetCV(CrossValidated, FederatedElasticNet):
         return self._problem_at(self._ratios()[0])
 
     def _problem_at(self, ratio: float) -> Problem:
-        return Problem(Squared(), ElasticNet(1.0, ratio), bool(self.fit_intercept))
+        return self._stated(Squared(), ElasticNet(1.0, ratio))
 
     def _ratios(self) -> list[float]:
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64)).ravel().tolist()

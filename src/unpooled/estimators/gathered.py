@@ -10,7 +10,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from unpooled.arrays import Array, Float
 from unpooled.data import FederatedData
-from unpooled.validation import sort_rows
+from unpooled.validation import is_sparse, sort_rows
+
+__all__ = ["Rows", "check_clients", "features", "from_arrays", "from_federated", "is_sparse", "rows_of"]
 
 FLOATS = [np.float64, np.float32]
 
@@ -25,12 +27,18 @@ class Rows:
     sample_weight: Float | None
     number: Array
     names: tuple[str, ...] | None = None
+    allow_missing: bool = False
 
     def federated(self) -> tuple[FederatedData, Array]:
         """The rows sorted by client, and the number that each one had."""
         order = sort_rows(self.clients).order
         data = FederatedData.from_arrays(
-            self.X, self.y, self.clients, self.sample_weight, feature_names=self.names
+            self.X,
+            self.y,
+            self.clients,
+            self.sample_weight,
+            feature_names=self.names,
+            allow_missing=self.allow_missing,
         )
         return data, self.number if order is None else self.number[order]
 
@@ -50,19 +58,14 @@ def from_arrays(
     estimator: Any, X: Any, y: Any, clients: Any, sample_weight: Any, *, numeric: bool = True
 ) -> Rows:
     """One target (``numeric``: a real number), one client id and perhaps one weight per row of X."""
-    if numeric:
-        X, y = validate_data(
-            estimator,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=FLOATS,
-            order="C",
-            y_numeric=True,
-            ensure_min_samples=1,
-        )
-    else:
-        X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
+    rules = {"y_numeric": True, "ensure_min_samples": 1} if numeric else {}
+    rules |= {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "ensure_all_finite": _finite(estimator)}
+    try:
+        X, y = validate_data(estimator, X, y, **rules)
+    except ValueError as error:
+        if not str(error).startswith("Input X contains NaN") or not hasattr(estimator, "missing"):
+            raise
+        raise ValueError("Input X contains NaN: missing='mean' fills in the means over all clients") from None
     return with_clients(estimator, X, y, clients, sample_weight)
 
 
@@ -71,10 +74,8 @@ def with_clients(estimator: Any, X: Any, y: Any, clients: Any, sample_weight: An
     n = X.shape[0]
     if clients is None:
         clients = np.zeros(n, dtype=np.int64)
-    elif isinstance(clients, str) or not hasattr(clients, "__len__"):
-        raise TypeError(f"clients must hold one id per row, got {clients!r}")
-    elif len(clients) != n:
-        raise ValueError(f"X has {n} rows but clients has {len(clients)} ids: one per row is needed")
+    else:
+        check_clients(clients, n)
     number, s = np.arange(n), None
     names = getattr(estimator, "feature_names_in_", None)
     if sample_weight is not None:
@@ -87,7 +88,21 @@ def with_clients(estimator: Any, X: Any, y: Any, clients: Any, sample_weight: An
         if number.size < n:
             X, y, s = X[number], y[number], s[number]
             clients = np.asarray(clients)[number]
-    return Rows(X, y, clients, s, number, None if names is None else tuple(names))
+    names = None if names is None else tuple(names)
+    return Rows(X, y, clients, s, number, names, _finite(estimator) is not True)
+
+
+def check_clients(clients: Any, n: int) -> None:
+    """One id per row."""
+    if isinstance(clients, str) or not hasattr(clients, "__len__"):
+        raise TypeError(f"clients must hold one id per row, got {clients!r}")
+    if len(clients) != n:
+        raise ValueError(f"X has {n} rows but clients has {len(clients)} ids: one per row is needed")
+
+
+def _finite(estimator: Any) -> bool | str:
+    """What scikit-learn is to ask of the numbers in X."""
+    return "allow-nan" if estimator.__sklearn_tags__().input_tags.allow_nan else True
 
 
 def from_federated(
@@ -113,7 +128,7 @@ def rows_of(data: FederatedData) -> Rows:
     if not plain:
         s = data.row_weights * float(data.totals.sum())
     clients = np.repeat(np.array(data.ids), data.sizes)
-    return Rows(data.X, data.y, clients, s, np.arange(data.n_rows), data.feature_names)
+    return Rows(data.X, data.y, clients, s, np.arange(data.n_rows), data.feature_names, data.has_missing)
 
 
 def features(estimator: Any, X: Any) -> Any:
@@ -125,4 +140,7 @@ def features(estimator: Any, X: Any) -> Any:
                 f"{estimator.n_features_in_} features as input"
             )
         return X.X if X.is_sparse else X.X.reshape(X.n_rows, -1)
-    return validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+    finite = _finite(estimator)
+    return validate_data(
+        estimator, X, accept_sparse="csr", dtype=FLOATS, reset=False, ensure_all_finite=finite
+    )

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from unpooled.data import FederatedData
-from unpooled.estimators.base import FederatedRegressor
+from unpooled.estimators.linear import FederatedLinearRegressor
 from unpooled.losses import Squared
 from unpooled.penalties import GroupL2
 
 
-class FederatedGroupLasso(FederatedRegressor):
+class FederatedGroupLasso(FederatedLinearRegressor):
     """minimise  1/(2N) Σ_i (y_i − x_i·w − b)² + α Σ_g ω_g ‖w_g‖₂.
 
     ``groups`` is one label per feature (integers or strings), or a list of lists of feature numbers; None
     makes each feature a group of its own, which is the lasso. ``group_weights`` are the ω_g: "sqrt" (√ of the
     group's size), None (all one), or one positive number per group. With sample weights the first term is
     1/(2Σs) Σ_i s_i (…)². One round where clients may send Gram matrices. The other parameters and the fitted
-    attributes are those of ``FederatedEstimator``.
+    attributes are those of ``FederatedLinearModel``.
     """
 
     def __init__(
@@ -29,6 +29,9 @@ class FederatedGroupLasso(FederatedRegressor):
         groups: Any = None,
         group_weights: Any = "sqrt",
         fit_intercept: bool = True,
+        standardise: bool = False,
+        missing: str = "refuse",
+        site_intercepts: bool = False,
         solver: Any = "auto",
         tol: float = 1e-8,
         max_rounds: int = 500,
@@ -40,6 +43,9 @@ class FederatedGroupLasso(FederatedRegressor):
         self.groups = groups
         self.group_weights = group_weights
         self.fit_intercept = fit_intercept
+        self.standardise = standardise
+        self.missing = missing
+        self.site_intercepts = site_intercepts
         self.solver = solver
         self.tol = tol
         self.max_rounds = max_rounds

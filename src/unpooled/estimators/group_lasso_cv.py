@@ -12,7 +12,7 @@ class FederatedGroupLassoCV(CrossValidated, FederatedGroupLasso):
     """minimise  1/(2N) Σ_i (y_i − x_i·w − b)² + α Σ_g ω_g ‖w_g‖₂,  α by cross-validation.
 
     ``groups`` and ``group_weights`` are those of ``FederatedGroupLasso``. The held-out losses are
-    ``mse_path_`` (α, fold). For the other parameters see ``CrossValidated`` and ``FederatedEstimator``.
+    ``mse_path_`` (α, fold). For the other parameters see ``CrossValidated`` and ``FederatedLinearModel``.
     """
 
     def __init__(
@@ -27,6 +27,9 @@ class FederatedGroupLassoCV(CrossValidated, FederatedGroupLasso):
         rule: str = "min",
         seed: int = 0,
         fit_intercept: bool = True,
+        standardise: bool = False,
+        missing: str = "refuse",
+        site_intercepts: bool = False,
         solver: Any = "auto",
         tol: float = 1e-8,
         max_rounds: int = 500,
@@ -43,6 +46,9 @@ class FederatedGroupLassoCV(CrossValidated, FederatedGroupLasso):
         self.rule = rule
         self.seed = seed
         self.fit_intercept = fit_intercept
+        self.standardise = standardise
+        self.missing = missing
+        self.site_intercepts = site_intercepts
         self.solver = solver
         self.tol = tol
         self.max_rounds = max_rounds

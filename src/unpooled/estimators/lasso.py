@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from unpooled.data import FederatedData
-from unpooled.estimators.base import FederatedRegressor
+from unpooled.estimators.linear import FederatedLinearRegressor
 from unpooled.losses import Squared
 from unpooled.penalties import L1
 
 
-class FederatedLasso(FederatedRegressor):
+class FederatedLasso(FederatedLinearRegressor):
     """minimise  1/(2N) Σ_i (y_i − x_i·w − b)² + α‖w‖₁  over the N rows of all clients.
 
     The objective and its scaling are those of ``sklearn.linear_model.Lasso``; with sample weights the first
     term is 1/(2Σs) Σ_i s_i (…)². One round where clients may send Gram matrices. The other parameters and
-    the fitted attributes are those of ``FederatedEstimator``.
+    the fitted attributes are those of ``FederatedLinearModel``.
     """
 
     def __init__(
@@ -23,6 +23,10 @@ class FederatedLasso(FederatedRegressor):
         alpha: float = 1.0,
         *,
         fit_intercept: bool = True,
+        standardise: bool = False,
+        missing: str = "refuse",
+        unpenalised: Any = (),
+        site_intercepts: bool = False,
         solver: Any = "auto",
         tol: float = 1e-8,
         max_rounds: int = 500,
@@ -32,6 +36,10 @@ class FederatedLasso(FederatedRegressor):
     ):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.standardise = standardise
+        self.missing = missing
+        self.unpenalised = unpenalised
+        self.site_intercepts = site_intercepts
         self.solver = solver
         self.tol = tol
         self.max_rounds = max_rounds

@@ -14,7 +14,7 @@ class FederatedLassoCV(CrossValidated, FederatedLasso):
     As ``sklearn.linear_model.LassoCV`` on the pooled rows with the same folds. One round for all folds and
     all α where clients may send Gram matrices (of each fold: ``min_rows`` holds for a client's fold). The
     held-out losses are ``mse_path_`` (α, fold). For the parameters see ``CrossValidated`` and
-    ``FederatedEstimator``.
+    ``FederatedLinearModel``.
     """
 
     def __init__(
@@ -27,6 +27,10 @@ class FederatedLassoCV(CrossValidated, FederatedLasso):
         rule: str = "min",
         seed: int = 0,
         fit_intercept: bool = True,
+        standardise: bool = False,
+        missing: str = "refuse",
+        unpenalised: Any = (),
+        site_intercepts: bool = False,
         solver: Any = "auto",
         tol: float = 1e-8,
         max_rounds: int = 500,
@@ -41,6 +45,10 @@ class FederatedLassoCV(CrossValidated, FederatedLasso):
         self.rule = rule
         self.seed = seed
         self.fit_intercept = fit_intercept
+        self.standardise = standardise
+        self.missing = missing
+        self.unpenalised = unpenalised
+        self.site_intercepts = site_intercepts
         self.solver = solver
         self.tol = tol
         self.max_rounds = max_rounds

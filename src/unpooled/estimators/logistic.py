@@ -9,13 +9,12 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from unpooled.arrays import Array, Float
 from unpooled.data import FederatedData
 from unpooled.estimators import gathered
-from unpooled.estimators.base import FederatedEstimator
 from unpooled.estimators.classes import agree, class_factors
+from unpooled.estimators.linear import FederatedLinearModel
 from unpooled.estimators.traffic import together
 from unpooled.fit import Fit
 from unpooled.losses import Logistic, Softmax
@@ -24,7 +23,7 @@ from unpooled.penalties.inputs import positive_number
 from unpooled.problem import Problem
 
 
-class FederatedLogisticRegression(ClassifierMixin, FederatedEstimator):
+class FederatedLogisticRegression(ClassifierMixin, FederatedLinearModel):
     """minimise  C Σ_i s_i ℓ(x_i, y_i; w, b) + ρ‖w‖₁ + (1 − ρ)/2·‖w‖²,  ρ = ``l1_ratio``,
 
     ℓ the negative log-likelihood: log(1 + e^{−yz}) for two classes, log Σ_c e^{z_c} − z_y (multinomial) for
@@ -32,7 +31,7 @@ class FederatedLogisticRegression(ClassifierMixin, FederatedEstimator):
     weights included. ``class_weight`` multiplies them: "balanced" with the counts of all clients together,
     or a dictionary. Labels may be of any kind; clients agree on them in a round of its own, which is in the
     ledger, and a client may have rows of one class only. ``coef_`` is (1, p) or (C, p). The other parameters
-    and the fitted attributes are those of ``FederatedEstimator``; ``problem_`` is the same divided by CΣs.
+    and the fitted attributes are those of ``FederatedLinearModel``; ``problem_`` is the same divided by CΣs.
     """
 
     def __init__(
@@ -42,6 +41,10 @@ class FederatedLogisticRegression(ClassifierMixin, FederatedEstimator):
         l1_ratio: float = 1.0,
         class_weight: Any = None,
         fit_intercept: bool = True,
+        standardise: bool = False,
+        missing: str = "refuse",
+        unpenalised: Any = (),
+        site_intercepts: bool = False,
         solver: Any = "auto",
         tol: float = 1e-8,
         max_rounds: int = 500,
@@ -53,6 +56,10 @@ class FederatedLogisticRegression(ClassifierMixin, FederatedEstimator):
         self.l1_ratio = l1_ratio
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
+        self.standardise = standardise
+        self.missing = missing
+        self.unpenalised = unpenalised
+        self.site_intercepts = site_intercepts
         self.solver = solver
         self.tol = tol
         self.max_rounds = max_rounds
@@ -91,25 +98,24 @@ class FederatedLogisticRegression(ClassifierMixin, FederatedEstimator):
         self.coef_ = np.ascontiguousarray(np.atleast_2d(w.T))
         self.intercept_ = np.zeros(len(self.coef_)) if intercept is None else np.atleast_1d(intercept)
 
-    def decision_function(self, X: Any) -> Float:
-        """x·w + b, shape (n,), for two classes; (n, C) for more."""
-        check_is_fitted(self)
-        Z = np.asarray(gathered.features(self, X) @ self.coef_.T + self.intercept_)
+    def decision_function(self, X: Any, clients: Any = None) -> Float:
+        """x·w + b, shape (n,), for two classes; (n, C) for more. ``clients`` as in ``predict``."""
+        Z = self._margins(X, clients)
         return Z[:, 0] if Z.shape[1] == 1 else Z
 
-    def predict(self, X: Any) -> Array:
-        """The most probable class of each row."""
-        Z = self.decision_function(X)
+    def predict(self, X: Any, clients: Any = None) -> Array:
+        """The most probable class of each row; ``clients`` says whose row it is, for site intercepts."""
+        Z = self.decision_function(X, clients)
         return np.asarray(self.classes_[(Z > 0).astype(np.intp) if Z.ndim == 1 else Z.argmax(axis=1)])
 
-    def predict_proba(self, X: Any) -> Float:
+    def predict_proba(self, X: Any, clients: Any = None) -> Float:
         """The probabilities of the classes, (n, C), in the order of ``classes_``."""
-        Z = self.decision_function(X)
+        Z = self.decision_function(X, clients)
         return np.column_stack([expit(-Z), expit(Z)]) if Z.ndim == 1 else np.asarray(softmax(Z, axis=1))
 
-    def predict_log_proba(self, X: Any) -> Float:
+    def predict_log_proba(self, X: Any, clients: Any = None) -> Float:
         """The logarithms of the probabilities, also where these are too small to show."""
-        Z = self.decision_function(X)
+        Z = self.decision_function(X, clients)
         Z = np.column_stack([np.zeros_like(Z), Z]) if Z.ndim == 1 else Z
         Z = Z - Z.max(axis=1, keepdims=True)
         return np.asarray(Z - np.log(np.exp(Z).sum(axis=1, keepdims=True)))

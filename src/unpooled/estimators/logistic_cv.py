@@ -24,7 +24,7 @@ class FederatedLogisticRegressionCV(CrossValidated, FederatedLogisticRegression)
     that of all rows; ``Cs``, where given, takes the place of the path. The held-out losses are
     ``log_loss_path_`` (α, fold), of α from the largest down (``alphas_``, ``Cs_``). With ``class_weight``
     rows weigh in them as they do in the fit. For the other parameters see ``CrossValidated``,
-    ``FederatedLogisticRegression`` and ``FederatedEstimator``.
+    ``FederatedLogisticRegression`` and ``FederatedLinearModel``.
     """
 
     def __init__(
@@ -39,6 +39,10 @@ class FederatedLogisticRegressionCV(CrossValidated, FederatedLogisticRegression)
         rule: str = "min",
         seed: int = 0,
         fit_intercept: bool = True,
+        standardise: bool = False,
+        missing: str = "refuse",
+        unpenalised: Any = (),
+        site_intercepts: bool = False,
         solver: Any = "auto",
         tol: float = 1e-8,
         max_rounds: int = 500,
@@ -55,6 +59,10 @@ class FederatedLogisticRegressionCV(CrossValidated, FederatedLogisticRegression)
         self.rule = rule
         self.seed = seed
         self.fit_intercept = fit_intercept
+        self.standardise = standardise
+        self.missing = missing
+        self.unpenalised = unpenalised
+        self.site_intercepts = site_intercepts
         self.solver = solver
         self.tol = tol
         self.max_rounds = max_rounds

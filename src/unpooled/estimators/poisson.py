@@ -9,17 +9,17 @@ from sklearn.metrics import d2_tweedie_score
 
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
-from unpooled.estimators.base import FederatedRegressor
+from unpooled.estimators.linear import FederatedLinearRegressor
 from unpooled.losses import Poisson
 from unpooled.penalties import ElasticNet
 
 
-class FederatedPoissonRegressor(FederatedRegressor):
+class FederatedPoissonRegressor(FederatedLinearRegressor):
     """minimise  1/N Σ_i (e^{z_i} − y_i z_i) + α(ρ‖w‖₁ + (1 − ρ)/2·‖w‖²),  z_i = x_i·w + b,  ρ = ``l1_ratio``.
 
     The mean of y is modelled as e^{x·w + b}. scikit-learn's ``PoissonRegressor`` has the squared norm only:
     it is this one with ``l1_ratio=0`` and the same α. With sample weights the first term is
-    1/Σs Σ_i s_i (…). The other parameters and the fitted attributes are those of ``FederatedEstimator``.
+    1/Σs Σ_i s_i (…). The other parameters and the fitted attributes are those of ``FederatedLinearModel``.
     """
 
     def __init__(
@@ -28,6 +28,10 @@ class FederatedPoissonRegressor(FederatedRegressor):
         *,
         l1_ratio: float = 1.0,
         fit_intercept: bool = True,
+        standardise: bool = False,
+        missing: str = "refuse",
+        unpenalised: Any = (),
+        site_intercepts: bool = False,
         solver: Any = "auto",
         tol: float = 1e-8,
         max_rounds: int = 500,
@@ -38,6 +42,10 @@ class FederatedPoissonRegressor(FederatedRegressor):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
+        self.standardise = standardise
+        self.missing = missing
+        self.unpenalised = unpenalised
+        self.site_intercepts = site_intercepts
         self.solver = solver
         self.tol = tol
         self.max_rounds = max_rounds
@@ -51,9 +59,9 @@ class FederatedPoissonRegressor(FederatedRegressor):
     def _penalty(self, lam: float) -> Any:
         return ElasticNet(lam, self.l1_ratio)
 
-    def predict(self, X: Any) -> Float:
-        """e^{x·w + b}, the expected count, for each row of X."""
-        return np.exp(self._margins(X))
+    def predict(self, X: Any, clients: Any = None) -> Float:
+        """e^{x·w + b}, the expected count of each row; ``clients`` says whose it is, for site intercepts."""
+        return np.exp(self._margins(X, clients))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """D², the part of the deviance that is explained."""

@@ -49,7 +49,6 @@ def prepare(
         raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
     if center and data.is_sparse:
         raise ValueError("sparse rows are not centred, which would fill them: center=False, or give X dense")
-    refuse_copy(data.X, "preparing writes every row anew")
     free = columns_of(unpenalised, data)
     notes: list[str] = []
     if center is None:
@@ -67,9 +66,12 @@ def prepare(
     fill = found.mean if found is not None and missing == "mean" else None
     if found is not None and found.missing.any():
         notes.append(f"{int(found.missing.sum())} missing values are now the mean of those observed.")
-    X = transformed(data.X, shift, spread, fill, data.dtype)
+    if found is not None:
+        refuse_copy(data.X, "preparing writes every row anew")
+        X = transformed(data.X, shift, spread, fill, data.dtype)
+        data = replace(data, X=X, has_missing=False, truth=None)
     return Prepared(
-        data=replace(data, X=X, has_missing=False, truth=None),
+        data=data,
         shift=shift,
         scale=spread,
         fill=fill,

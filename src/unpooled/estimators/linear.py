@@ -1,0 +1,107 @@
+"""Estimators of a coefficient per feature: preprocessing without pooling before the fit, intervals after."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from unpooled.arrays import Float
+from unpooled.data import FederatedData
+from unpooled.estimators import gathered
+from unpooled.estimators.base import FederatedEstimator
+from unpooled.estimators.traffic import together
+from unpooled.fit import Fit
+from unpooled.ledger import Ledger
+from unpooled.preprocessing import prepare
+from unpooled.preprocessing.prepared import Prepared
+from unpooled.preprocessing.site_intercepts import SiteIntercepts
+from unpooled.problem import Problem
+
+
+class FederatedLinearModel(FederatedEstimator):
+    """A model x·w + b. What the parameters do that all of them have, besides those of ``FederatedEstimator``:
+
+    standardise : whether the penalty sees columns of mean zero and variance one, over the rows of all clients
+        (one round). ``coef_`` and ``intercept_`` are for the rows as they came. Sparse rows are only scaled.
+    missing : "refuse", or "mean": NaN becomes the mean of the column over all clients (the same round), also
+        in ``predict``.
+    unpenalised : columns, by number or name, whose coefficients the penalty leaves alone.
+    site_intercepts : whether each client has an intercept of its own. ``intercept_`` is then their weighted
+        mean, ``site_intercepts_`` has them all, and ``predict(X, clients=…)`` uses them (one round more).
+    """
+
+    standardise: bool
+    missing: str
+    unpenalised: Any
+    site_intercepts: bool
+
+    site_intercepts_: SiteIntercepts | None
+
+    def _prepare(self, data: FederatedData) -> FederatedData:
+        free = getattr(self, "unpenalised", ())
+        self._prepared = prepare(
+            data,
+            center=bool(self.standardise and self._has_intercept and not data.is_sparse),
+            scale=bool(self.standardise),
+            missing=self.missing,
+            site_intercepts=bool(self.site_intercepts),
+            unpenalised=() if free is None else free,
+            engine=self.engine,
+        )
+        return self._prepared.data
+
+    @property
+    def _has_intercept(self) -> bool:
+        return bool(self.fit_intercept or self.site_intercepts)
+
+    def _stated(self, loss: Any, penalty: Any) -> Problem:
+        return self._prepared.problem(loss, penalty, bool(self.fit_intercept))
+
+    def _keep(self, fit: Fit, data: FederatedData) -> None:
+        prepared, found = self._prepared, Ledger()
+        self.site_intercepts_ = None
+        w, intercept = prepared.back(fit.w, fit.intercept, is_path=False)
+        if self.site_intercepts:
+            self.site_intercepts_ = prepared.site_intercepts(fit.w, fit.problem, engine=self.engine)
+            intercept, found = self.site_intercepts_.unknown, self.site_intercepts_.ledger
+        ledger = together(prepared.ledger, fit.ledger, found)
+        super()._keep(replace(fit, ledger=ledger, notes=[*prepared.notes, *fit.notes]), data)
+        self._set_model(w, intercept)
+        self._fill = None if prepared.fill is None else prepared.fill.ravel()
+
+    def _margins(self, X: Any, clients: Any = None) -> Float:
+        """x·w + b for each row, (n,), or (n, C) for classes; b that of the row's client where it has one."""
+        check_is_fitted(self)
+        X = gathered.features(self, X)
+        if self._fill is not None and not gathered.is_sparse(X):
+            X = np.where(np.isnan(X), self._fill, X)
+        Z = np.asarray(X @ self.coef_.T)
+        if clients is None or self.site_intercepts_ is None:
+            return np.asarray(Z + self.intercept_)
+        gathered.check_clients(clients, X.shape[0])
+        return np.asarray(Z + self.site_intercepts_.of_rows(clients).reshape(Z.shape))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_prepared", None)  # it holds rows
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "mean"
+        return tags
+
+    _prepared: Prepared
+    _fill: Float | None
+
+
+class FederatedLinearRegressor(RegressorMixin, FederatedLinearModel):
+    """A regressor whose prediction is x·w + b; ``score`` is R²."""
+
+    def predict(self, X: Any, clients: Any = None) -> Float:
+        """x·w + b for each row of X; ``clients`` says whose row it is, where there are site intercepts."""
+        return self._margins(X, clients)
