@@ -58,7 +58,7 @@ def from_arrays(
     estimator: Any, X: Any, y: Any, clients: Any, sample_weight: Any, *, numeric: bool = True
 ) -> Rows:
     """One target (``numeric``: a real number), one client id and perhaps one weight per row of X."""
-    rules = {"y_numeric": True, "ensure_min_samples": 1} if numeric else {}
+    rules: dict[str, Any] = {"y_numeric": True, "ensure_min_samples": 1} if numeric else {}
     rules |= {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "ensure_all_finite": _finite(estimator)}
     try:
         X, y = validate_data(estimator, X, y, **rules)
