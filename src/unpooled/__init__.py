@@ -1,6 +1,6 @@
 """unpooled: sparse and low-rank models fitted to data that stays where it is."""
 
-from unpooled import datasets, engines, losses, metrics, partition, penalties
+from unpooled import datasets, engines, inference, losses, metrics, partition, penalties
 from unpooled._version import __version__
 from unpooled.algorithms import (
     Algorithm,
@@ -74,6 +74,7 @@ __all__ = [
     "cross_validate",
     "datasets",
     "engines",
+    "inference",
     "information",
     "kernel",
     "lambda_max",
