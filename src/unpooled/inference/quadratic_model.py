@@ -24,6 +24,7 @@ from unpooled.problem import BoundProblem
 
 FLAT = 1e-12  # of a column's mean square: what centring leaves of it where it is constant
 REFIT_ROUNDS = 25
+STILL = 1e-3  # of the largest coefficient: how far the last step may go
 SMALL = 1e-4  # a Newton step in standard errors; that of the next would be about its square
 
 
@@ -47,7 +48,7 @@ def from_statistics(problem: BoundProblem, statistics: Arrays, w: Float) -> Quad
     G, c, yy = quadratic(problem, statistics)
     Gw = G @ w
     loss = max(0.5 * yy + float(w @ (0.5 * Gw - c)), 0.0)
-    return QuadraticModel(w, G, c - Gw, loss, _varies(G, statistics["gram"]))
+    return QuadraticModel(w, G, c - Gw, loss, _varies(G, statistics["gram"], statistics.get("center")))
 
 
 def from_answers(inquiry: Inquiry, flat: Float) -> QuadraticModel:
@@ -63,8 +64,12 @@ def from_answers(inquiry: Inquiry, flat: Float) -> QuadraticModel:
     return QuadraticModel(flat[:p], H, -g, float(total["loss"]), _varies(H, raw), M)
 
 
-def _varies(G: Float, raw: Float) -> Array:
-    return np.asarray(np.diag(G) > FLAT * np.diag(raw))
+def _varies(G: Float, raw: Float, center: Float | None = None) -> Array:
+    """Whether a column is not constant; clients took ``center`` off ``raw`` before they squared."""
+    rounding = FLAT * np.diag(raw)
+    if center is not None:
+        rounding += np.square(FLAT * center[: len(raw)])
+    return np.asarray(np.diag(G) > rounding)
 
 
 def support(inquiry: Inquiry, flat: Float) -> Array:
@@ -93,7 +98,9 @@ def refitted(inquiry: Inquiry, flat: Float, sites: bool = False) -> tuple[Float,
         d = newton_step(unpacked(_mean(totals, shares, "hessian"), len(working)), g)
         direction[working] = d
         length = math.sqrt(inquiry.data.n_rows * max(-float(g @ d), 0.0))
-        if length <= SMALL or inquiry.problem.problem.loss.is_quadratic:
+        # where classes are separated the loss flattens while the steps go on and on
+        near = length <= SMALL and np.abs(d).max() <= STILL * np.abs(best).max()
+        if near or inquiry.problem.problem.loss.is_quadratic:
             return np.asarray(best + direction), working, totals
     if not working.size:
         return flat, working, []

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from unpooled.arrays import Array, Float
+from unpooled.inference.distributions import quantile, two_sided
 from unpooled.inference.entrance import check_share
 from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.inference.table import table
@@ -52,10 +52,7 @@ class Inference:
     @property
     def p_value(self) -> Float:
         """Two-sided, of the hypothesis that the coefficient is zero."""
-        size = -np.abs(self.z)
-        if np.isinf(self.degrees):
-            return np.asarray(2.0 * special.ndtr(size))
-        return np.asarray(2.0 * special.stdtr(self.degrees, size))
+        return two_sided(self.z, self.degrees)
 
     @property
     def adjusted(self) -> Float:
@@ -65,9 +62,7 @@ class Inference:
     def interval(self, level: float | None = None) -> Float:
         """Confidence intervals, shape (m, 2); each covers its coefficient with this probability."""
         level = self.level if level is None else check_share("level", level)
-        tail = 0.5 + 0.5 * level
-        t = special.ndtri(tail) if np.isinf(self.degrees) else special.stdtrit(self.degrees, tail)
-        half = float(t) * self.standard_error
+        half = quantile(level, self.degrees) * self.standard_error
         return np.stack([self.estimate - half, self.estimate + half], axis=1)
 
     def selected(self, q: float = 0.1) -> Array:

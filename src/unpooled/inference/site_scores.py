@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg, special
+from scipy import linalg
 
 from unpooled.algorithms.exact.site import unpacked
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.data import FederatedData
 from unpooled.fit import Fit
+from unpooled.inference.distributions import chi_squared_tail, f_tail
 from unpooled.inference.entrance import check_fit, check_model, check_rows, check_share
 from unpooled.inference.inquiry import Inquiry
 from unpooled.inference.multiplicity import benjamini_hochberg
@@ -171,6 +172,6 @@ def _p_value(drop: float, df: int, rss: float, left: int, squared: bool) -> floa
     if df <= 0 or (squared and left <= 0):
         return float("nan")
     if not squared:
-        return float(special.chdtrc(df, drop))
+        return chi_squared_tail(drop, df)
     noise = max(rss - drop, 1e-300) / left
-    return float(special.fdtrc(df, left, drop / df / noise))
+    return f_tail(drop / df / noise, df, left)
