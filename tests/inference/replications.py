@@ -1,5 +1,5 @@
-"""Many data sets of one truth, K = 10 sites of 100 rows and 200 features whose means differ by site: how often
-intervals cover, how many discoveries are false, how often tests of sites reject."""
+"""Many data sets of one truth, K = 10 sites of 100 rows and 200 features whose means differ by site: how
+often intervals cover, how many discoveries are false, how often tests of sites reject."""
 
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Coverage of 95 % intervals, in few replications; ``make check-statistics`` takes 500 (test_statistics.py)."""
+"""Coverage of 95 % intervals, in few replications; ``make check-statistics`` takes 500."""
 
 import numpy as np
 import pytest

@@ -22,6 +22,7 @@ PROBLEM = pooled.problem("squared", 0.1)
         ({"level": 1.0}, "level must lie between 0 and 1"),
         ({"lam_node": -0.1}, "lam_node must be a number ≥ 0"),
         ({"covariance": "robust"}, "'model' or 'sandwich'"),
+        ({"base": "lasso"}, "'significant', 'support' or 'fit'"),
         ({"sigma": 0}, "sigma must be a positive number"),
         ({"columns": [4]}, "numbers below 4"),
         ({"columns": []}, "at least one feature"),
@@ -110,4 +111,4 @@ def test_separated_classes():
     problem = pooled.problem("logistic", 0.02)
     with pytest.raises(ValueError, match="may separate the classes"):
         debiased_lasso(problem, data)
-    assert np.isfinite(debiased_lasso(problem, data, refit=False).standard_error).all()
+    assert np.isfinite(debiased_lasso(problem, data, base="fit").standard_error).all()

@@ -31,8 +31,14 @@ from unpooled.inference.entrance import (
     feature_names,
 )
 from unpooled.inference.inquiry import Inquiry
-from unpooled.inference.nodewise import default_lam, nodewise
-from unpooled.inference.quadratic_model import QuadraticModel, from_answers, from_statistics, refitted
+from unpooled.inference.nodewise import LEAST_SQUARES, OTHERS, default_lam, nodewise
+from unpooled.inference.quadratic_model import (
+    QuadraticModel,
+    from_answers,
+    from_statistics,
+    refitted,
+    significant,
+)
 from unpooled.inference.result import Inference
 from unpooled.losses import Squared
 from unpooled.problem import Problem
@@ -40,6 +46,7 @@ from unpooled.solve import bind, check_numbers, not_converged
 from unpooled.validation import is_number
 
 COVARIANCES = ("model", "sandwich")
+BASES = ("significant", "support", "fit")
 
 
 def debiased_lasso(
@@ -52,7 +59,7 @@ def debiased_lasso(
     lam_node: float | None = None,
     covariance: str = "model",
     sigma: float | None = None,
-    refit: bool = True,
+    base: str = "significant",
     min_rows: int = 10,
     tol: float = 1e-8,
     max_rounds: int = 500,
@@ -66,12 +73,15 @@ def debiased_lasso(
     fit : what ``solve`` returned for them; solved here where None.
     columns : features to make inference about, by number or name; all where None.
     level : of the intervals.
-    lam_node : λ of the nodewise lasso on standardised columns; ¼√(2 log p/N) where None, 0 for the inverse.
+    lam_node : λ of the nodewise lasso on standardised columns; where None √(2 log p/N) times ¼, for the
+        logistic loss times 0.1. 0 takes the inverse.
     covariance : "model" (noise of one variance; binomial) or "sandwich" (robust to either being wrong; one
         more round for the squared loss).
     sigma : the noise's standard deviation for the squared loss, where it is known; else that of the
         residuals, with N less the number of selected columns for their number.
-    refit : for the logistic loss, whether to go to the maximum likelihood on the selected columns first.
+    base : for the logistic loss, the point from which the correction starts: the maximum likelihood on the
+        selected columns ("support"), on those of them that stand out by √(2 log p) standard errors
+        ("significant"), or the fit itself ("fit": fewer rounds, and intervals that miss large coefficients).
     min_rows : a client with fewer rows, or with a column in which fewer stand out, sends no Gram matrix or
         Hessian, and that is an error here.
     tol, max_rounds, engine : as in ``solve``.
@@ -80,13 +90,13 @@ def debiased_lasso(
     check_numbers(tol, max_rounds, min_rows)
     check_model(bound, "debiased_lasso")
     check_rows(data, "debiased_lasso")
-    _check_options(lam_node, covariance, sigma, problem)
+    _check_options(lam_node, covariance, sigma, base, problem)
     level, chosen = check_share("level", level), column_numbers(columns, data)
     if fit is not None:
         check_fit(fit, bound, data)
     inquiry = Inquiry.of(bound, data, engine, min_rows, "debiased_lasso")
     squared, notes = isinstance(problem.loss, Squared), list[str]()
-    flat, model = _model(inquiry, fit, squared and covariance == "model", refit, tol, max_rounds)
+    flat, model = _model(inquiry, fit, squared and covariance == "model", base, tol, max_rounds)
     degrees, noise = math.inf, 1.0
     if squared:
         degrees, noise = _noise(model, data.n_rows, bound.layout.n_intercepts, sigma)
@@ -95,7 +105,8 @@ def debiased_lasso(
         assert model.squares is not None
         middle = model.squares * (data.n_rows / degrees if math.isfinite(degrees) else 1.0)
         degrees = math.inf
-    lam = default_lam(data.n_features, data.n_rows) if lam_node is None else float(lam_node)
+    factor = LEAST_SQUARES if squared else OTHERS
+    lam = default_lam(data.n_features, data.n_rows, factor) if lam_node is None else float(lam_node)
     estimate, variance = _corrected(model, chosen, lam, middle, notes)
     names = feature_names(data)
     return Inference(
@@ -116,9 +127,9 @@ def debiased_lasso(
 
 
 def _model(
-    inquiry: Inquiry, fit: Fit | None, statistics_suffice: bool, refit: bool, tol: float, max_rounds: int
+    inquiry: Inquiry, fit: Fit | None, statistics_suffice: bool, base: str, tol: float, max_rounds: int
 ) -> tuple[Float, QuadraticModel]:
-    """The fit's flat vector, and the loss around it; around its refit where the loss is not squared."""
+    """The fit's flat vector, and the loss around it; around ``base`` where the loss is not squared."""
     bound, statistics = inquiry.problem, {} if fit is None else fit.statistics
     if fit is not None:
         flat = bound.layout.pack(fit.w, fit.intercept)
@@ -127,8 +138,11 @@ def _model(
     if statistics_suffice:
         w = flat[: bound.layout.n_coefficients]
         return flat, from_statistics(bound, statistics or inquiry.statistics(), w)
-    base = refitted(inquiry, flat)[0] if refit and not isinstance(bound.problem.loss, Squared) else flat
-    return flat, from_answers(inquiry, base)
+    if base == "fit" or isinstance(bound.problem.loss, Squared):
+        return flat, from_answers(inquiry, flat)
+    if base == "support":
+        return flat, from_answers(inquiry, refitted(inquiry, flat)[0])
+    return flat, from_answers(inquiry, significant(inquiry, flat))
 
 
 def _noise(model: QuadraticModel, n_rows: int, n_intercepts: int, sigma: Any) -> tuple[float, float]:
@@ -176,7 +190,9 @@ def _corrected(
     return estimate, variance
 
 
-def _check_options(lam_node: Any, covariance: Any, sigma: Any, problem: Problem) -> None:
+def _check_options(lam_node: Any, covariance: Any, sigma: Any, base: Any, problem: Problem) -> None:
+    if base not in BASES:
+        raise ValueError(f"base must be 'significant', 'support' or 'fit', got {base!r}")
     if lam_node is not None and (not is_number(lam_node) or not 0.0 <= lam_node < math.inf):
         raise ValueError(f"lam_node must be a number ≥ 0, got {lam_node!r}")
     if covariance not in COVARIANCES:

@@ -19,7 +19,7 @@ from unpooled.arrays import Array, Float
 from unpooled.inference.descent import PASSES, TOLERANCE, descend
 from unpooled.kernel import kernel
 
-FACTOR = 0.25  # of √(2 log p/N): measured, see docs/inference.md; .5 covers less than it says
+LEAST_SQUARES, OTHERS = 0.25, 0.1  # of √(2 log p/N): measured, see docs/inference.md
 
 
 @kernel
@@ -41,9 +41,9 @@ def regressions(R: Array, lam: float, columns: Array, tolerance: float, passes: 
     return failed
 
 
-def default_lam(n_features: int, n_rows: int) -> float:
-    """λ = ¼ √(2 log p/N), on standardised columns."""
-    return FACTOR * math.sqrt(2.0 * math.log(max(n_features, 2)) / n_rows)
+def default_lam(n_features: int, n_rows: int, factor: float = LEAST_SQUARES) -> float:
+    """λ = factor · √(2 log p/N), on standardised columns."""
+    return factor * math.sqrt(2.0 * math.log(max(n_features, 2)) / n_rows)
 
 
 def nodewise(G: Float, columns: Array, lam: float) -> tuple[Float, int]:

@@ -4,8 +4,9 @@
 
 with an unpenalised intercept minimised out: for the squared loss that centres the rows, otherwise it
 centres them with the weights ℓ''. Least squares gets all of it from its one round of statistics. Other
-losses are asked at the maximum likelihood on the columns that the fit selected: at the lasso itself
-shrinkage makes ℓ'' too large, and intervals of large coefficients miss them (docs/inference.md).
+losses are asked at the maximum likelihood on few columns: at the lasso itself shrinkage makes ℓ'' too large,
+and intervals of large coefficients miss them; so they do on all columns that a small λ selects, where chance
+makes ℓ'' too small. Those are kept that stand out by √(2 log p) standard errors (docs/inference.md).
 """
 
 from __future__ import annotations
@@ -108,6 +109,21 @@ def refitted(inquiry: Inquiry, flat: Float, sites: bool = False) -> tuple[Float,
         f"the maximum likelihood on {len(working)} selected columns was not found in {REFIT_ROUNDS} rounds: "
         "they may separate the classes. Use a larger λ"
     )
+
+
+def significant(inquiry: Inquiry, flat: Float) -> Float:
+    """The maximum likelihood on the columns of the support that are √(2 log p) standard errors or more."""
+    best, working, totals = refitted(inquiry, flat)
+    p, size = inquiry.problem.layout.n_coefficients, len(working)
+    if not totals or p < 2:
+        return best
+    inverse = linalg.pinvh(unpacked(totals[0]["hessian"], size)) / inquiry.data.n_rows
+    kept = np.abs(best[working]) >= np.sqrt(2.0 * math.log(p) * np.maximum(np.diag(inverse), 0.0))
+    dropped = working[~kept & (working < p)]
+    if not dropped.size:
+        return best
+    best[dropped] = 0.0
+    return refitted(inquiry, best)[0]
 
 
 def newton_step(H: Float, g: Float) -> Float:
