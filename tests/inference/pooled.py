@@ -12,14 +12,19 @@ def sigmoid(z):
     return 1.0 / (1.0 + np.exp(-z))
 
 
-def federation(kind, seed, K=10, n=100, p=200, shift=0.5, beta=None):
-    """Sites whose features differ in their means; the first coefficients are 1, −1, ½, −½, ¼, and again."""
+def federation(kind, seed, K=10, n=100, p=200, shift=0.5, rho=0.0):
+    """Sites whose features differ in their means; neighbouring features are correlated by ρ.
+
+    The first coefficients are 1, −1, ½, −½, ¼, and again; the others are zero.
+    """
     rng = np.random.default_rng(seed)
-    if beta is None:
-        beta = np.zeros(p)
-        beta[: min(10, p)] = np.tile([1.0, -1.0, 0.5, -0.5, 0.25], 2)[: min(10, p)]
+    beta = np.zeros(p)
+    beta[: min(10, p)] = np.tile([1.0, -1.0, 0.5, -0.5, 0.25], 2)[: min(10, p)]
     site = np.repeat(np.arange(K), n)
-    X = rng.standard_normal((K * n, p)) + shift * rng.standard_normal((K, p))[site]
+    X = rng.standard_normal((K * n, p))
+    for j in range(1, p if rho else 0):
+        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+    X += shift * rng.standard_normal((K, p))[site]
     z = X @ beta + INTERCEPT
     y = (
         z + rng.standard_normal(K * n)

@@ -26,8 +26,8 @@ class Replication:
     p_overall: float
 
 
-def replication(kind, seed, p=200, level=0.95, factor=None, columns=None):
-    data, beta = pooled.federation(kind, [seed, 2024], p=p)
+def replication(kind, seed, p=200, level=0.95, factor=None, columns=None, rho=0.0):
+    data, beta = pooled.federation(kind, [seed, 2024], p=p, rho=rho)
     lam = (LAM[kind] if factor is None else factor) * np.sqrt(2 * np.log(p) / data.n_rows)
     problem = pooled.problem(kind, lam)
     fit = up.solve(problem, data)

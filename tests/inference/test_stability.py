@@ -7,7 +7,8 @@ from sklearn.linear_model import Lasso
 import unpooled as up
 from tests.inference import pooled
 from unpooled.inference import stability_selection
-from unpooled.inference.stability import halves, unimodal_factor
+from unpooled.inference.halves import halves
+from unpooled.inference.stable_columns import unimodal_factor
 
 
 @pytest.mark.parametrize("solver", ["auto", "prox_newton"])

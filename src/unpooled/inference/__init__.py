@@ -5,7 +5,8 @@ from unpooled.inference.leave_one_out import Influence, influence
 from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.inference.result import Inference
 from unpooled.inference.site_scores import Heterogeneity, heterogeneity
-from unpooled.inference.stability import Stability, stability_selection
+from unpooled.inference.stability import stability_selection
+from unpooled.inference.stable_columns import Stability
 
 __all__ = [
     "Heterogeneity",

@@ -10,8 +10,6 @@ grid, the expected number of stable columns that are no better than chance is at
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,82 +21,14 @@ from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics, quadratic
 from unpooled.arrays import Array, Float
 from unpooled.data import FederatedData
-from unpooled.engines.oracles import Fold
 from unpooled.inference.descent import PASSES, TOLERANCE, supports
 from unpooled.inference.entrance import feature_names
-from unpooled.inference.table import table
-from unpooled.ledger import Ledger
+from unpooled.inference.halves import halves
+from unpooled.inference.stable_columns import Stability
 from unpooled.path import check_grid, grid_of, opened_tasks, walk
 from unpooled.problem import Problem
 from unpooled.solve import bind, check_numbers, open_clients
 from unpooled.validation import is_number
-
-
-@dataclass(eq=False, repr=False)
-class Stability:
-    """What ``stability_selection`` returns.
-
-    ``frequencies`` (L, p): the share of halves that select a column at each of ``lambdas``. ``mean_selected``
-    is q; ``false_positives`` the bound on the expected number of falsely stable columns, and
-    ``false_positives_unimodal`` the smaller one, NaN where it does not hold.
-    """
-
-    names: tuple[str, ...]
-    lambdas: Float
-    frequencies: Float
-    threshold: float
-    n_subsamples: int
-    mean_selected: float
-    ledger: Ledger
-    notes: list[str]
-
-    @property
-    def rounds(self) -> int:
-        """Rounds of communication."""
-        return self.ledger.rounds
-
-    @property
-    def probability(self) -> Float:
-        """The largest selection share of each column over the grid."""
-        return np.asarray(self.frequencies.max(axis=0))
-
-    @property
-    def selected(self) -> Array:
-        """The stable columns."""
-        return np.flatnonzero(self.probability >= self.threshold - 1e-12)
-
-    @property
-    def false_positives(self) -> float:
-        """q²/((2π − 1)p)."""
-        return self.mean_selected**2 / ((2.0 * self.threshold - 1.0) * len(self.names))
-
-    @property
-    def false_positives_unimodal(self) -> float:
-        """C(π, B)·q²/p."""
-        p, pairs = len(self.names), self.n_subsamples // 2
-        return unimodal_factor(self.threshold, pairs, self.mean_selected / p) * self.mean_selected**2 / p
-
-    def summary(self, most: int = 20) -> str:
-        """The columns that are selected most often, as a table of text."""
-        chosen = np.argsort(-self.probability, kind="stable")[:most]
-        stable = set(self.selected.tolist())
-        rows = [
-            [self.names[j], float(self.probability[j]), "stable" if j in stable else ""]
-            for j in chosen.tolist()
-        ]
-        lines = [
-            table(["", "share", ""], rows),
-            f"{len(stable)} stable columns (share ≥ {self.threshold:g} of {self.n_subsamples} halves); "
-            f"expected false ones ≤ {self.false_positives:.3g}",
-            str(self.ledger),
-        ]
-        return "\n".join(lines + self.notes)
-
-    def __repr__(self) -> str:
-        return (
-            f"Stability({len(self.selected)} of {len(self.names)} columns are stable, expected false ones ≤ "
-            f"{self.false_positives:.3g}; {self.ledger})"
-        )
 
 
 def stability_selection(
@@ -158,33 +88,6 @@ def stability_selection(
         ledger=server.ledger,
         notes=notes,
     )
-
-
-def halves(data: FederatedData, pairs: int, seed: int) -> list[Fold]:
-    """Both halves of every pair. Where a site's rows are odd in number, one is in neither."""
-    folds = []
-    of = np.empty((pairs, data.n_rows), dtype=np.int8)
-    for name, start, stop in zip(data.ids, data.offsets[:-1], data.offsets[1:], strict=True):
-        key = int.from_bytes(hashlib.blake2b(repr(name).encode(), digest_size=8).digest())
-        draws, n = np.random.default_rng([seed, key]), int(stop - start)
-        if n < 2:
-            raise ValueError(f"client {name!r} has one row, which has no halves")
-        for b in range(pairs):
-            rank = draws.permutation(n)
-            of[b, start:stop] = np.where(rank < n // 2, 0, np.where(rank < 2 * (n // 2), 1, 2))
-    for b in range(pairs):
-        folds += [Fold(of[b], half, held_out=True) for half in (0, 1)]
-    return folds
-
-
-def unimodal_factor(threshold: float, pairs: int, share: float) -> float:
-    """C(π, B) of Shah and Samworth (2013, theorem 2), for columns selected with probability ≤ ``share``."""
-    lowest = min(0.5 + share**2, 0.5 + 0.5 / pairs + 0.75 * share**2)
-    if share > 1.0 / np.sqrt(3.0) or threshold <= lowest:
-        return float("nan")
-    if threshold <= 0.75:
-        return 0.5 / (2.0 * threshold - 1.0 - 0.5 / pairs)
-    return 4.0 * (1.0 - threshold + 0.5 / pairs) / (1.0 + 1.0 / pairs)
 
 
 def _is_separable(task: Solve) -> bool:
