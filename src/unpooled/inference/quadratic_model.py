@@ -96,7 +96,7 @@ def refitted(inquiry: Inquiry, flat: Float, sites: bool = False) -> tuple[Float,
             continue
         best, before, size = trial, float(loss), 1.0
         g = _mean(totals, shares, "gradient")[working]
-        d = newton_step(unpacked(_mean(totals, shares, "hessian"), len(working)), g)
+        d = -inverse(unpacked(_mean(totals, shares, "hessian"), len(working))) @ g
         direction[working] = d
         length = math.sqrt(inquiry.data.n_rows * max(-float(g @ d), 0.0))
         # where classes are separated the loss flattens while the steps go on and on
@@ -117,8 +117,8 @@ def significant(inquiry: Inquiry, flat: Float) -> Float:
     p, size = inquiry.problem.layout.n_coefficients, len(working)
     if not totals or p < 2:
         return best
-    inverse = linalg.pinvh(unpacked(totals[0]["hessian"], size)) / inquiry.data.n_rows
-    kept = np.abs(best[working]) >= np.sqrt(2.0 * math.log(p) * np.maximum(np.diag(inverse), 0.0))
+    variance = np.diag(inverse(unpacked(totals[0]["hessian"], size))) / inquiry.data.n_rows
+    kept = np.abs(best[working]) >= np.sqrt(2.0 * math.log(p) * np.maximum(variance, 0.0))
     dropped = working[~kept & (working < p)]
     if not dropped.size:
         return best
@@ -126,11 +126,11 @@ def significant(inquiry: Inquiry, flat: Float) -> Float:
     return refitted(inquiry, best)[0]
 
 
-def newton_step(H: Float, g: Float) -> Float:
-    """−H⁺g: the shortest step where columns are linearly dependent."""
-    scale = np.sqrt(np.maximum(np.diag(H), 1e-300))
-    d, *_ = linalg.lstsq(H / np.multiply.outer(scale, scale), -g / scale, cond=1e-12)
-    return np.asarray(d / scale)
+def inverse(H: Float) -> Float:
+    """H⁺, found with a unit diagonal; linearly dependent columns share what they cannot tell apart."""
+    scale = np.sqrt(np.where(np.diag(H) > 0.0, np.diag(H), 1.0))
+    unit = np.multiply.outer(scale, scale)
+    return np.asarray(linalg.pinvh(H / unit, rtol=1e-12) / unit)
 
 
 def _mean(totals: list[Arrays], shares: list[float], name: str) -> Float:

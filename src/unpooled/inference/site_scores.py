@@ -26,7 +26,7 @@ from unpooled.inference.distributions import chi_squared_tail, f_tail
 from unpooled.inference.entrance import check_fit, check_model, check_rows, check_share
 from unpooled.inference.inquiry import Inquiry
 from unpooled.inference.multiplicity import benjamini_hochberg
-from unpooled.inference.quadratic_model import newton_step, refitted
+from unpooled.inference.quadratic_model import inverse, refitted
 from unpooled.inference.table import table
 from unpooled.ledger import Ledger
 from unpooled.losses import Squared
@@ -118,12 +118,12 @@ def heterogeneity(
         raise ValueError("the fit has no coefficients and no intercept: sites have nothing to differ in")
     scores, own, rss = _at_the_refit(totals, working, data.sizes)
     whole = sum(own[1:], own[0])
+    pooled = inverse(whole)
     _, rank = quadratic_form(whole, np.zeros(len(working)), data.n_rows, np.diag(whole))
     drops, ranks = list[float](), list[int]()
     saturated, all_ranks = 0.0, 0
     for S, A, n in zip(scores, own, data.sizes.tolist(), strict=True):
-        V = A + A @ np.stack([newton_step(whole, column) for column in A.T], axis=1)
-        drop, df = quadratic_form(V, S, n, np.diag(A))
+        drop, df = quadratic_form(A - A @ pooled @ A, S, n, np.diag(A))
         everything, all_df = quadratic_form(A, S, n, np.diag(A))
         drops.append(drop)
         ranks.append(df)
@@ -153,7 +153,7 @@ def _at_the_refit(
     scores = [-n * total["gradient"][working] for n, total in zip(sizes, totals, strict=True)]
     own = [n * unpacked(total["hessian"], len(working)) for n, total in zip(sizes, totals, strict=True)]
     rest = np.sum(scores, axis=0)
-    d = newton_step(sum(own[1:], own[0]), -rest)
+    d = inverse(sum(own[1:], own[0])) @ rest
     twice = 2.0 * sum(n * float(total["loss"]) for n, total in zip(sizes, totals, strict=True))
     return [S - A @ d for S, A in zip(scores, own, strict=True)], own, max(twice - float(rest @ d), 0.0)
 
