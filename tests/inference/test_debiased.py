@@ -18,8 +18,7 @@ def test_against_the_formulas_on_pooled_rows(kind):
     fit = up.solve(problem, data, tol=1e-12)
     assert 0 < np.count_nonzero(fit.w) < 25
     literal = pooled.squared if kind == "squared" else pooled.logistic
-    factor = 0.25 if kind == "squared" else 0.1
-    b, model, robust = literal(data.X, data.y, fit.w, factor * np.sqrt(2 * np.log(25) / 300))
+    b, model, robust = literal(data.X, data.y, fit.w, 0.1 * np.sqrt(2 * np.log(25) / 300))
     for covariance, se in (("model", model), ("sandwich", robust)):
         own = debiased_lasso(problem, data, fit, covariance=covariance)
         np.testing.assert_allclose(own.estimate, b, atol=1e-8)

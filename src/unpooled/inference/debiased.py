@@ -31,7 +31,7 @@ from unpooled.inference.entrance import (
     feature_names,
 )
 from unpooled.inference.inquiry import Inquiry
-from unpooled.inference.nodewise import LEAST_SQUARES, OTHERS, default_lam, nodewise
+from unpooled.inference.nodewise import default_lam, nodewise
 from unpooled.inference.quadratic_model import (
     QuadraticModel,
     from_answers,
@@ -73,8 +73,8 @@ def debiased_lasso(
     fit : what ``solve`` returned for them; solved here where None.
     columns : features to make inference about, by number or name; all where None.
     level : of the intervals.
-    lam_node : λ of the nodewise lasso on standardised columns; where None √(2 log p/N) times ¼, for the
-        logistic loss times 0.1. 0 takes the inverse.
+    lam_node : λ of the nodewise lasso on standardised columns; 0.1·√(2 log p/N) where None; 0 takes
+        the inverse.
     covariance : "model" (noise of one variance; binomial) or "sandwich" (robust to either being wrong; one
         more round for the squared loss).
     sigma : the noise's standard deviation for the squared loss, where it is known; else that of the
@@ -105,8 +105,7 @@ def debiased_lasso(
         assert model.squares is not None
         middle = model.squares * (data.n_rows / degrees if math.isfinite(degrees) else 1.0)
         degrees = math.inf
-    factor = LEAST_SQUARES if squared else OTHERS
-    lam = default_lam(data.n_features, data.n_rows, factor) if lam_node is None else float(lam_node)
+    lam = default_lam(data.n_features, data.n_rows) if lam_node is None else float(lam_node)
     estimate, variance = _corrected(model, chosen, lam, middle, notes)
     names = feature_names(data)
     return Inference(
