@@ -4,13 +4,15 @@
 # and one that measures, with its peers (2 GB) in an environment of their own:
 #   make bench  installs into .venv-bench, prints a table of ratios and writes it to out/bench
 #               (BENCH="--quick", BENCH="--only speed", BENCH="--full --data …", see docs/performance.md)
+# and one that checks what confidence intervals promise, on 500 data sets each:
+#   make check-statistics  prints coverage, false discoveries and rejections of the tests of sites
 PYTHON ?= python3
 BIN := .venv/bin
 # On Linux, PyPI's PyTorch brings CUDA along (gigabytes); TORCH=--extra-index-url=… the one for CPUs only.
 TORCH ?=
 BENCH ?=
 
-.PHONY: demo test lint tests bench clean
+.PHONY: demo test lint tests bench check-statistics clean
 
 demo: .venv/installed
 	$(BIN)/unpooled reproduce lasso --quick
@@ -25,6 +27,9 @@ lint: .venv/installed
 
 tests: .venv/installed
 	$(BIN)/python -m pytest
+
+check-statistics: .venv/installed
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m statistics tests/inference/test_statistics.py
 
 bench: .venv-bench/installed
 	.venv-bench/bin/python -m pytest -q -W default::DeprecationWarning tests/benchmarks  # of the peers' pins

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from unpooled import datasets, engines, losses, metrics, partition, penalties, preprocessing
+from unpooled import datasets, engines, inference, losses, metrics, partition, penalties, preprocessing
 from unpooled._version import __version__
 from unpooled.algorithms import (
     Algorithm,
@@ -108,6 +108,7 @@ __all__ = [
     "datasets",
     "engines",
     "estimators",
+    "inference",
     "information",
     "kernel",
     "lambda_max",

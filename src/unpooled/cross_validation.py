@@ -105,7 +105,7 @@ def cross_validate(
     left_out: list[Arrays] = []
     # fold by fold, rows less the site's mean do not add up: sites then centre each training set
     if isinstance(chosen, SufficientStatistics) and not problem.has_site_intercepts:
-        tasks, left_out = _from_statistics(chosen, bound, of, count, server)
+        tasks, left_out = from_statistics(chosen, bound, of, count, server)
     else:
         kept = [None, *(Fold(of, f, held_out=False) for f in range(count))]
         tasks = [Solve(chosen, bound, chosen.init(bound, zero), fold) for fold in kept]
@@ -158,7 +158,7 @@ def fold_numbers(folds: Any, data: FederatedData, seed: int) -> tuple[Array, int
     return of, count
 
 
-def _from_statistics(
+def from_statistics(
     solver: SufficientStatistics, bound: BoundProblem, of: Array, count: int, server: Server
 ) -> tuple[list[Solve], list[Arrays]]:
     """The fit to all rows and those without a fold, from statistics sent fold by fold in one round."""

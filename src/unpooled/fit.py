@@ -19,7 +19,8 @@ class Fit:
 
     ``w`` has the shape of the coefficients, ``intercept`` is None where the problem has none. ``history``
     holds round, objective and gap, one entry for each evaluated round. ``converged`` says whether the
-    certificate reached ``tol``; ``notes`` what was chosen, and what was refused.
+    certificate reached ``tol``; ``notes`` what was chosen, and what was refused. ``statistics`` are the sums
+    that sufficient statistics were made of, empty for other solvers: inference asks for nothing more.
     """
 
     problem: Problem
@@ -32,6 +33,7 @@ class Fit:
     solver: str
     history: Arrays = field(repr=False)
     notes: list[str]
+    statistics: Arrays = field(default_factory=dict, repr=False)
 
     @property
     def rounds(self) -> int:

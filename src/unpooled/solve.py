@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from unpooled.algorithms.exact.anderson import AndersonProxGradient
 from unpooled.algorithms.exact.choose import choose
 from unpooled.algorithms.exact.rounds import Server, Solve, columns
+from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.engines.local import Local
@@ -134,6 +135,7 @@ def result(task: Solve, server: Server, notes: list[str], tol: float, max_rounds
         solver=task.solver.name,
         history=columns(task.history),
         notes=notes,
+        statistics=task.state.arrays if isinstance(task.solver, SufficientStatistics) else {},
     )
 
 

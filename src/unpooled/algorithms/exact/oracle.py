@@ -6,6 +6,7 @@ A question is a dictionary of named arrays; what it holds says what is asked:
                         ``center`` where it is given), and the Gram matrix Σ share x xᵀ of these features
     w                   the loss and its gradient at w
     w, working          and the Hessian on these coordinates of the flat vector
+    w, working, squares and Σ share u² x xᵀ on them, u = dℓ/dz: the noise of the gradient, for inference
     models              the loss at each of several points, the rows of this array
     curvature           upper bounds of the curvature of this client's loss, its own means taken off: in w, in
                         the intercept
@@ -55,7 +56,8 @@ def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -
     if "features" in question:
         up |= moments(problem, site, question["features"], question.get("center"), may_share)
     if "w" in question:
-        up |= evaluated(problem, site, question["w"], question.get("working"), may_share)
+        squares = "squares" in question
+        up |= evaluated(problem, site, question["w"], question.get("working"), may_share, squares)
     if "models" in question:
         up["losses"] = np.array([held_out_loss(problem, site, w) for w in question["models"]])
     if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
@@ -126,8 +128,15 @@ def moments(
     return up
 
 
-def evaluated(problem: BoundProblem, site: Site, w: Float, working: Array | None, may_share: bool) -> Arrays:
-    """The loss and its gradient at w, and the Hessian on the working set."""
+def evaluated(
+    problem: BoundProblem,
+    site: Site,
+    w: Float,
+    working: Array | None,
+    may_share: bool,
+    squares: bool = False,
+) -> Arrays:
+    """The loss and its gradient at w, and the Hessian on the working set; the squares for one output."""
     layout, loss = problem.layout, rowwise(problem.problem.loss)
     if loss is None:
         return _plain(problem, site, w)
@@ -135,12 +144,15 @@ def evaluated(problem: BoundProblem, site: Site, w: Float, working: Array | None
         Z = site.margins(w, layout.n_outputs)
         if problem.problem.has_site_intercepts:
             Z = Z + fitted(loss, Z, site.y, site.share)
+        U = loss.residuals(Z, site.y)
         up: Arrays = {
             "loss": np.array(loss.total(Z, site.y, site.share)),
-            "gradient": site.pull_back(loss.residuals(Z, site.y), layout.n_intercepts > 0),
+            "gradient": site.pull_back(U, layout.n_intercepts > 0),
         }
         if working is not None and working.size and may_share:
             up["hessian"] = packed(_hessian(problem, site, working, loss.curvature(Z, site.y)))
+            if squares:
+                up["squares"] = packed(site.gram(working, site.share * np.square(U[:, 0])))
     return up
 
 

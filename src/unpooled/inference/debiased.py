@@ -1,0 +1,203 @@
+"""Confidence intervals for the coefficients of a sparse model (Zhang and Zhang 2014; Javanmard and Montanari
+2014; van de Geer, Bühlmann, Ritov and Dezeure 2014).
+
+The lasso shrinks. One Newton step with an approximate inverse Θ of G takes the shrinkage off again:
+
+    b = w + Θ·score,      se_j = √(dispersion · θ_jᵀGθ_j/N),   or robust   √(θ_jᵀMθ_j/N),
+
+G and score those of the ``quadratic_model``, M its squares, θ_j from the ``nodewise`` lasso. b_j is
+asymptotically normal around the true coefficient, zero or not, whatever the other coefficients are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from unpooled.algorithms.exact.choose import choose
+from unpooled.algorithms.exact.rounds import Solve
+from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
+from unpooled.arrays import Array, Arrays, Float
+from unpooled.data import FederatedData
+from unpooled.fit import Fit
+from unpooled.inference.entrance import (
+    check_fit,
+    check_model,
+    check_rows,
+    check_share,
+    column_numbers,
+    feature_names,
+)
+from unpooled.inference.inquiry import Inquiry
+from unpooled.inference.nodewise import default_lam, nodewise
+from unpooled.inference.quadratic_model import (
+    QuadraticModel,
+    from_answers,
+    from_statistics,
+    refitted,
+    significant,
+)
+from unpooled.inference.result import Inference
+from unpooled.losses import Squared
+from unpooled.problem import Problem
+from unpooled.solve import bind, check_numbers, not_converged
+from unpooled.validation import is_number
+
+COVARIANCES = ("model", "sandwich")
+BASES = ("significant", "support", "fit")
+
+
+def debiased_lasso(
+    problem: Problem,
+    data: FederatedData,
+    fit: Fit | None = None,
+    *,
+    columns: Any = None,
+    level: float = 0.95,
+    lam_node: float | None = None,
+    covariance: str = "model",
+    sigma: float | None = None,
+    base: str = "significant",
+    min_rows: int = 10,
+    tol: float = 1e-8,
+    max_rounds: int = 500,
+    engine: Any = None,
+) -> Inference:
+    """Estimates, standard errors, p-values and intervals for coefficients of a squared or logistic model.
+
+    Parameters
+    ----------
+    problem, data : what was fitted to what. Rows must count alike.
+    fit : what ``solve`` returned for them; solved here where None.
+    columns : features to make inference about, by number or name; all where None.
+    level : of the intervals.
+    lam_node : λ of the nodewise lasso on standardised columns; 0.1·√(2 log p/N) where None; 0 takes
+        the inverse.
+    covariance : "model" (noise of one variance; binomial) or "sandwich" (robust to either being wrong; one
+        more round for the squared loss).
+    sigma : the noise's standard deviation for the squared loss, where it is known; else that of the
+        residuals, with N less the number of selected columns for their number.
+    base : for the logistic loss, the point from which the correction starts: the maximum likelihood on the
+        selected columns ("support"), on those of them that stand out by √(2 log p) standard errors
+        ("significant"), or the fit itself ("fit": fewer rounds, and intervals that miss large coefficients).
+    min_rows : a client with fewer rows, or with a column in which fewer stand out, sends no Gram matrix or
+        Hessian, and that is an error here.
+    tol, max_rounds, engine : as in ``solve``.
+    """
+    bound = bind(problem, data)
+    check_numbers(tol, max_rounds, min_rows)
+    check_model(bound, "debiased_lasso")
+    check_rows(data, "debiased_lasso")
+    _check_options(lam_node, covariance, sigma, base, problem)
+    level, chosen = check_share("level", level), column_numbers(columns, data)
+    if fit is not None:
+        check_fit(fit, bound, data)
+    inquiry = Inquiry.of(bound, data, engine, min_rows, "debiased_lasso")
+    squared, notes = isinstance(problem.loss, Squared), list[str]()
+    flat, model = _model(inquiry, fit, squared and covariance == "model", base, tol, max_rounds)
+    degrees, noise = math.inf, 1.0
+    if squared:
+        degrees, noise = _noise(model, data.n_rows, bound.layout.n_intercepts, sigma)
+    middle = model.G * noise**2
+    if covariance == "sandwich":
+        assert model.squares is not None
+        middle = model.squares * (data.n_rows / degrees if math.isfinite(degrees) else 1.0)
+        degrees = math.inf
+    lam = default_lam(data.n_features, data.n_rows) if lam_node is None else float(lam_node)
+    estimate, variance = _corrected(model, chosen, lam, middle, notes)
+    names = feature_names(data)
+    return Inference(
+        names=tuple(names[j] for j in chosen),
+        columns=chosen,
+        coef=flat[chosen],
+        estimate=estimate,
+        standard_error=np.sqrt(variance / data.n_rows),
+        degrees=degrees,
+        sigma=noise,
+        level=level,
+        lam_node=lam,
+        covariance=covariance,
+        n_rows=data.n_rows,
+        ledger=inquiry.server.ledger,
+        notes=notes,
+    )
+
+
+def _model(
+    inquiry: Inquiry, fit: Fit | None, statistics_suffice: bool, base: str, tol: float, max_rounds: int
+) -> tuple[Float, QuadraticModel]:
+    """The fit's flat vector, and the loss around it; around ``base`` where the loss is not squared."""
+    bound, statistics = inquiry.problem, {} if fit is None else fit.statistics
+    if fit is not None:
+        flat = bound.layout.pack(fit.w, fit.intercept)
+    else:
+        flat, statistics = _solved(inquiry, tol, max_rounds)
+    if statistics_suffice:
+        w = flat[: bound.layout.n_coefficients]
+        return flat, from_statistics(bound, statistics or inquiry.statistics(), w)
+    if base == "fit" or isinstance(bound.problem.loss, Squared):
+        return flat, from_answers(inquiry, flat)
+    if base == "support":
+        return flat, from_answers(inquiry, refitted(inquiry, flat)[0])
+    return flat, from_answers(inquiry, significant(inquiry, flat))
+
+
+def _noise(model: QuadraticModel, n_rows: int, n_intercepts: int, sigma: Any) -> tuple[float, float]:
+    """Degrees of freedom and standard deviation of the residuals; inf and ``sigma`` where that is given."""
+    if sigma is not None:
+        return math.inf, float(sigma)
+    kept = int(np.count_nonzero(model.w))
+    degrees = n_rows - kept - n_intercepts
+    if degrees <= 0:
+        raise ValueError(
+            f"the fit has {kept} coefficients for {n_rows} rows, which leaves none for the variance of the "
+            "noise: use a larger λ, or give sigma"
+        )
+    return float(degrees), math.sqrt(2.0 * model.loss * n_rows / degrees)
+
+
+def _solved(inquiry: Inquiry, tol: float, max_rounds: int) -> tuple[Float, Arrays]:
+    """The fit by the solver that ``solve`` would take, its rounds in the same ledger; its statistics."""
+    bound, server = inquiry.problem, inquiry.server
+    inquiry.check_width()
+    solver, _ = choose(bound, "auto", inquiry.min_rows, True)
+    task = Solve(solver, bound, solver.init(bound, np.zeros(bound.layout.size)))
+    server.run([task], tol, max_rounds)
+    inquiry.check_task(task)
+    if task.certificate is None or task.certificate.relative > tol:
+        not_converged(task, tol, server.ledger.rounds)
+    statistics = task.state.arrays if isinstance(solver, SufficientStatistics) else {}
+    return solver.estimate(bound, task.state), statistics
+
+
+def _corrected(
+    model: QuadraticModel, chosen: Array, lam: float, middle: Float, notes: list[str]
+) -> tuple[Float, Float]:
+    """b_j and θ_jᵀ·middle·θ_j of the chosen columns; NaN where a column is constant."""
+    known, able = model.varies, model.varies[chosen]
+    estimate, variance = np.full(len(chosen), np.nan), np.full(len(chosen), np.nan)
+    if not able.all():
+        notes.append(f"{int((~able).sum())} columns are constant and have no estimate")
+    place = np.cumsum(known) - 1
+    theta, failed = nodewise(model.G[np.ix_(known, known)], place[chosen[able]], lam)
+    if failed:
+        notes.append(f"{failed} nodewise regressions did not converge: raise lam_node")
+    estimate[able] = model.w[chosen[able]] + theta @ model.score[known]
+    variance[able] = np.sum((theta @ middle[np.ix_(known, known)]) * theta, axis=1)
+    return estimate, variance
+
+
+def _check_options(lam_node: Any, covariance: Any, sigma: Any, base: Any, problem: Problem) -> None:
+    if base not in BASES:
+        raise ValueError(f"base must be 'significant', 'support' or 'fit', got {base!r}")
+    if lam_node is not None and (not is_number(lam_node) or not 0.0 <= lam_node < math.inf):
+        raise ValueError(f"lam_node must be a number ≥ 0, got {lam_node!r}")
+    if covariance not in COVARIANCES:
+        raise ValueError(f"covariance must be 'model' or 'sandwich', got {covariance!r}")
+    if sigma is not None:
+        if not isinstance(problem.loss, Squared):
+            raise ValueError("sigma is the noise of the squared loss; logistic regression has none")
+        if not is_number(sigma) or not 0.0 < sigma < math.inf:
+            raise ValueError(f"sigma must be a positive number, got {sigma!r}")

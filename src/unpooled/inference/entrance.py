@@ -1,0 +1,108 @@
+"""What inference accepts: losses, rows that count alike, statistics that no client refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from unpooled.algorithms.exact.base import refused
+from unpooled.arrays import Array, Arrays
+from unpooled.data import FederatedData
+from unpooled.fit import Fit
+from unpooled.losses import Logistic, Squared
+from unpooled.penalties import Nuclear
+from unpooled.problem import BoundProblem
+from unpooled.validation import closest, is_number
+
+
+def check_model(problem: BoundProblem, what: str) -> None:
+    """Refuse losses whose noise is not known, and models that are not one vector of coefficients."""
+    loss, penalty = problem.problem.loss, problem.problem.penalty
+    if type(loss) not in (Squared, Logistic):
+        raise ValueError(
+            f"{what} knows the noise of Squared and Logistic, not that of {type(loss).__name__}: "
+            "stability_selection and influence take every loss"
+        )
+    if isinstance(penalty, Nuclear) or len(problem.layout.shape) > 1:
+        raise ValueError(f"{what} is about the entries of one vector of coefficients, not about a matrix")
+
+
+def check_rows(data: FederatedData, what: str) -> None:
+    """Refuse rows that count differently: their weights do not say how noisy they are."""
+    share = data.row_weights
+    if np.ptp(share) > 1e-9 * float(share.mean()):
+        cause = "sample_weight" if data.sample_weight is not None else "the clients' weights"
+        raise ValueError(
+            f"{what} needs rows that count alike, but {cause} makes them differ: standard errors would "
+            "depend on what weights mean (counts, precisions, sampling). Leave them out, or repeat rows"
+        )
+
+
+def check_fit(fit: Any, problem: BoundProblem, data: FederatedData) -> None:
+    """Refuse a fit of another model, or of rows in another number."""
+    if not isinstance(fit, Fit):
+        raise TypeError(f"fit must be what solve returned, got {type(fit).__name__}")
+    own = fit.problem
+    if type(own.loss) is not type(problem.problem.loss) or own.intercept != problem.problem.intercept:
+        raise ValueError("the fit is of another problem: the loss and the intercept must be the same")
+    if fit.w.shape != problem.layout.shape:
+        raise ValueError(
+            f"the fit has coefficients of shape {fit.w.shape}, the data needs {problem.layout.shape}"
+        )
+    if fit.statistics and int(fit.statistics["rows"]) != data.n_rows:
+        raise ValueError(f"the fit saw {int(fit.statistics['rows'])} rows, but the data has {data.n_rows}")
+
+
+def check_answers(total: Arrays, n_clients: int, min_rows: int, what: str) -> None:
+    """Raise where a client refused to send second-order statistics: nothing can stand in for them."""
+    check_refused(refused(total), n_clients, min_rows, what)
+
+
+def check_refused(counts: Array, n_clients: int, min_rows: int, what: str) -> None:
+    """The same, from the numbers of clients with few rows and of those with rare values."""
+    rows, values = (int(count) for count in counts)
+    if rows or values:
+        reasons = [f"{rows} of {n_clients} clients have fewer than {min_rows} rows"] if rows else []
+        if values:
+            reasons.append(
+                f"{values} of {n_clients} clients have a column in which fewer than {min_rows} rows stand out"
+            )
+        raise ValueError(
+            f"{what} needs Gram matrices or Hessians, which were refused because {' and '.join(reasons)}: "
+            f"they could give rows away. min_rows={min_rows} sets the limit; merge sites or leave columns out"
+        )
+
+
+def feature_names(data: FederatedData) -> tuple[str, ...]:
+    """The names of the features, x0, x1, … where they have none."""
+    return data.feature_names or tuple(f"x{j}" for j in range(data.n_features))
+
+
+def column_numbers(columns: Any, data: FederatedData) -> Array:
+    """Columns given by number or by name; all where None."""
+    p, names = data.n_features, feature_names(data)
+    if columns is None:
+        return np.arange(p)
+    given: Sequence[Any] = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
+    numbers = []
+    for column in given:
+        if isinstance(column, str):
+            if column not in names:
+                raise ValueError(f"there is no feature {column!r}{closest(column, names)}")
+            numbers.append(names.index(column))
+        elif is_number(column) and column == int(column) and -p <= column < p:
+            numbers.append(int(column) % p)
+        else:
+            raise ValueError(f"columns must be names or numbers below {p}, got {column!r}")
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ValueError(f"columns must name at least one feature and none twice, got {columns!r}")
+    return np.array(numbers, dtype=np.int64)
+
+
+def check_share(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    if not is_number(value) or not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, got {value!r}")
+    return float(value)

@@ -1,0 +1,77 @@
+"""What inference asks the clients of an engine, one round at a time, refusals raised as errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unpooled.algorithms.exact.choose import MOST_FEATURES
+from unpooled.algorithms.exact.prox_newton import ProxNewton
+from unpooled.algorithms.exact.rounds import Server, Solve
+from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
+from unpooled.arrays import Array, Arrays, Float
+from unpooled.data import FederatedData
+from unpooled.engines.oracles import Fold, Question
+from unpooled.inference.entrance import check_answers, check_refused
+from unpooled.problem import BoundProblem
+from unpooled.solve import open_clients
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """A problem and the clients to ask about it; ``what`` names the caller in complaints."""
+
+    problem: BoundProblem
+    data: FederatedData
+    server: Server
+    min_rows: int
+    what: str
+
+    @classmethod
+    def of(cls, problem: BoundProblem, data: FederatedData, engine: Any, min_rows: int, what: str) -> Inquiry:
+        """The clients of an engine, with an empty ledger."""
+        return cls(problem, data, Server(open_clients(engine, data)), min_rows, what)
+
+    def statistics(self) -> Arrays:
+        """The sums of least squares and the solution they give: one round, two where means are very large."""
+        self.check_width()
+        solver = SufficientStatistics(self.min_rows)
+        task = Solve(solver, self.problem, solver.init(self.problem, np.zeros(self.problem.layout.size)))
+        while not task.is_refused and "w" not in task.state.arrays:
+            self.server.step([task])
+        self.check_task(task)
+        return task.state.arrays
+
+    def check_task(self, task: Solve) -> None:
+        """Raise where a client refused what a solver needs."""
+        check_refused(task.state.arrays["refused"], self.data.n_clients, self.min_rows, self.what)
+
+    def at(self, flat: Float, working: Array, squares: bool = False, sites: bool = False) -> list[Arrays]:
+        """Loss, gradient and Hessian on the working set: the mean over all rows, or one for each site."""
+        self.check_width(len(working))
+        question = {"w": flat, "working": working} | ({"squares": np.ones(1)} if squares else {})
+        folds: Sequence[Fold | None] = site_folds(self.data) if sites else [None]
+        asker = ProxNewton(self.min_rows)
+        totals = self.server.ask([Question(asker, self.problem, question, fold) for fold in folds])
+        refused = {name: np.array(0) for name in ("refused_rows", "refused_columns")}
+        for total in totals:
+            refused = {name: count + total.get(name, 0) for name, count in refused.items()}
+        check_answers(refused, self.data.n_clients, self.min_rows, self.what)
+        return totals
+
+    def check_width(self, width: int | None = None) -> None:
+        """Refuse what no site should be asked to send."""
+        p = self.problem.layout.n_coefficients if width is None else width
+        if p > MOST_FEATURES + 1:
+            raise ValueError(
+                f"{self.what} needs a matrix of {p} features from every site; {MOST_FEATURES} is the most"
+            )
+
+
+def site_folds(data: FederatedData) -> list[Fold]:
+    """Questions about one site's rows at a time, all of them in one round."""
+    of = np.repeat(np.arange(data.n_clients), data.sizes)
+    return [Fold(of, k, held_out=True) for k in range(data.n_clients)]

@@ -1,0 +1,128 @@
+"""Which columns are selected again and again on halves of the rows (Meinshausen and Bühlmann 2010), in
+complementary pairs (Shah and Samworth 2013).
+
+Each site deals its rows into two halves, B times. A column is stable if at one λ of a grid it is selected in
+at least a share π of the 2B halves. With q the mean number of columns that a half selects anywhere on the
+grid, the expected number of stable columns that are no better than chance is at most
+
+    q²/((2π − 1)p),       and less where selection shares are unimodal: C(π, B)·q²/p.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unpooled.algorithms.exact.choose import choose
+from unpooled.algorithms.exact.rounds import Server, Solve
+from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
+from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics, quadratic
+from unpooled.arrays import Array, Float
+from unpooled.data import FederatedData
+from unpooled.inference.descent import PASSES, TOLERANCE, supports
+from unpooled.inference.entrance import feature_names
+from unpooled.inference.halves import halves
+from unpooled.inference.stable_columns import Stability
+from unpooled.path import check_grid, grid_of, opened_tasks, walk
+from unpooled.problem import Problem
+from unpooled.solve import bind, check_numbers, open_clients
+from unpooled.validation import is_number
+
+
+def stability_selection(
+    problem: Problem,
+    data: FederatedData,
+    *,
+    n_subsamples: int = 100,
+    threshold: float = 0.6,
+    lambdas: ArrayLike | None = None,
+    n_lambdas: int = 20,
+    ratio: float = 0.1,
+    max_false_positives: float | None = 1.0,
+    seed: int = 0,
+    solver: Any = "auto",
+    tol: float = 1e-8,
+    max_rounds: int = 500,
+    min_rows: int = 10,
+    second_order: bool = True,
+    at_once: int = 10,
+    engine: Any = None,
+) -> Stability:
+    """Selection shares over ``n_subsamples`` halves of every site's rows.
+
+    ``lambdas``, or ``n_lambdas`` of them from λ_max of all rows down to ``ratio`` · λ_max, of which those are
+    left out that would raise the bound above ``max_false_positives`` (None: none are). With sufficient
+    statistics one round does, in which the Gram matrices of all halves are sent; otherwise all halves are
+    solved in the same rounds. A site's halves depend on the seed and its id, not on the other sites. The
+    other arguments are those of ``path``.
+    """
+    bound = bind(problem, data)
+    check_numbers(tol, max_rounds, min_rows)
+    check_grid(n_lambdas, ratio, at_once)
+    _check_options(n_subsamples, threshold, max_false_positives)
+    if len(bound.layout.shape) > 1:
+        raise ValueError("stability_selection is about the entries of one vector of coefficients")
+    chosen, notes = choose(bound, solver, min_rows, second_order)
+    server = Server(open_clients(engine, data))
+    zero, folds = np.zeros(bound.layout.size), [None, *halves(data, n_subsamples // 2, seed)]
+    tasks = [Solve(chosen, bound, chosen.init(bound, zero), fold) for fold in folds]
+    tasks = opened_tasks(tasks, server, notes, data.n_clients)
+    grid = grid_of(tasks[0], server, lambdas, n_lambdas, ratio)
+    if isinstance(tasks[0].solver, SufficientStatistics) and _is_separable(tasks[0]):
+        kept = np.array([_selected(task, grid, notes) for task in tasks[1:]])
+    else:
+        points = walk(tasks[1:], grid, at_once, server, tol, max_rounds)
+        n = bound.layout.n_coefficients
+        kept = np.array([[row[t].w[:n] != 0.0 for row in points] for t in range(n_subsamples)])
+    if lambdas is None and max_false_positives is not None:
+        kept, grid = _within(kept, grid, threshold, max_false_positives)
+    return Stability(
+        names=feature_names(data),
+        lambdas=grid,
+        frequencies=kept.mean(axis=0),
+        threshold=float(threshold),
+        n_subsamples=n_subsamples,
+        mean_selected=float(kept.any(axis=1).sum(axis=1).mean()),
+        ledger=server.ledger,
+        notes=notes,
+    )
+
+
+def _is_separable(task: Solve) -> bool:
+    h = shrinkage(task.problem)
+    return isinstance(h, Blocks) and len(h.weight) == len(h.of)
+
+
+def _selected(task: Solve, grid: Float, notes: list[str]) -> Array:
+    """(L, p): what one half selects at each λ, from its Gram matrix."""
+    p = task.problem.layout.n_coefficients
+    H, c, _ = quadratic(task.problem, task.state.arrays)
+    penalties = [shrinkage(task.problem.with_lam(float(lam))) for lam in grid]
+    weight = np.array([h.weight[h.of[:p]] for h in penalties if isinstance(h, Blocks)])
+    ridge = np.array([h.ridge[:p] for h in penalties if isinstance(h, Blocks)])
+    out = np.empty((len(grid), p), dtype=np.bool_)
+    tolerance = TOLERANCE * max(float(np.abs(c).max()), 1e-300)
+    failed = supports(np.ascontiguousarray(H), c, weight, ridge, tolerance, PASSES, out)
+    if failed:
+        notes.append(f"{failed} solutions of one half did not converge: give larger lambdas")
+    return out
+
+
+def _within(kept: Array, grid: Float, threshold: float, most: float) -> tuple[Array, Float]:
+    """The part of the grid on which the bound is at most ``most``; at least the first λ."""
+    q = np.logical_or.accumulate(kept, axis=1).sum(axis=2).mean(axis=0)
+    bounds = np.square(q) / ((2.0 * threshold - 1.0) * kept.shape[2])
+    count = max(1, int(np.sum(bounds <= most)))
+    return kept[:, :count], grid[:count]
+
+
+def _check_options(n_subsamples: Any, threshold: Any, most: Any) -> None:
+    whole = isinstance(n_subsamples, int | np.integer) and not isinstance(n_subsamples, bool)
+    if not whole or n_subsamples < 2 or n_subsamples % 2:
+        raise ValueError(f"n_subsamples must be an even number: halves come in pairs; got {n_subsamples!r}")
+    if not is_number(threshold) or not 0.5 < threshold <= 1.0:
+        raise ValueError(f"threshold must be above 0.5 and at most 1, got {threshold!r}")
+    if most is not None and (not is_number(most) or not most > 0.0):
+        raise ValueError(f"max_false_positives must be positive or None, got {most!r}")
