@@ -9,6 +9,7 @@ import numpy as np
 
 from unpooled.arrays import Arrays, Float
 from unpooled.certificate import Certificate
+from unpooled.kinds import in_words
 from unpooled.ledger import Ledger, megabytes
 from unpooled.problem import Problem
 
@@ -50,7 +51,7 @@ class Fit:
             f"  {self.certificate}; tolerance {self.tol:g} {ended}",
             f"  {self.ledger.rounds} {'round' if self.ledger.rounds == 1 else 'rounds'}, "
             f"{megabytes(self.ledger.bytes_up)} up, {megabytes(self.ledger.bytes_down)} down",
-            f"  left the sites, summed: {', '.join(self.ledger.kinds)}",
+            f"  left the sites: {in_words(self.ledger.kinds)}",
         ]
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 

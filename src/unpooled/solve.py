@@ -152,8 +152,9 @@ def not_converged(task: Solve, tol: float, rounds: int) -> None:
         remedy = "raise max_rounds or tol"
     else:
         remedy = "raise max_rounds or tol, scale the features, or allow second-order statistics"
+    count = f"{rounds} round{'' if rounds == 1 else 's'}"
     warnings.warn(
-        f"{task.solver.name} stopped after {rounds} rounds with a {task.certificate.kind} of "
+        f"{task.solver.name} stopped after {count} with a {task.certificate.kind} of "
         f"{task.certificate.relative:.2g} of its scale, above tol={tol:g}: {remedy}",
         ConvergenceWarning,
         stacklevel=4,

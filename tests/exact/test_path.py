@@ -96,3 +96,15 @@ def test_refused():
     huber = up.path(up.Problem(up.Huber(), up.L1(1.0)), data, lambdas=[0.5])
     with pytest.raises(ValueError, match="Huber is not a log-likelihood"):
         up.select(huber)
+
+
+def test_nearly_collinear_features_along_a_path():
+    """Copies with a little noise of their own once made the server's solver go round in circles."""
+    rng = np.random.default_rng(2)
+    Z = rng.normal(size=(400, 6)) @ rng.normal(size=(6, 6))
+    X = np.repeat(Z, 3, axis=1) + np.tile([0.0, 1e-4, 0.05], 6) * rng.normal(size=(400, 18))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = Z @ rng.normal(size=6) + 5.0 * rng.normal(size=400)
+    data = up.FederatedData.from_arrays(X, y, np.arange(400) % 8)
+    found = up.path(up.Problem(up.Squared(), up.L1(1.0), intercept=True), data, n_lambdas=60)
+    assert max(certificate.relative for certificate in found.certificates) < 1e-11

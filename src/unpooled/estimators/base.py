@@ -10,6 +10,7 @@ An estimator says which problem it is (``_loss``, ``_penalty``, ``_lam``); every
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -146,6 +147,8 @@ class FederatedEstimator(BaseEstimator):
         """A model may travel; the rows it was fitted to do not go with it."""
         state = dict(super().__getstate__())
         state.pop("_data", None)
+        if "fit_result_" in state:  # nor do Gram matrices
+            state["fit_result_"] = replace(state["fit_result_"], statistics={})
         return state
 
     def __sklearn_tags__(self) -> Any:

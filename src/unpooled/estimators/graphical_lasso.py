@@ -14,6 +14,7 @@ from unpooled.data import FederatedData
 from unpooled.estimators import gathered
 from unpooled.estimators.covariance import pooled_covariance
 from unpooled.estimators.sparse_precision import sparse_precision
+from unpooled.kinds import in_words
 from unpooled.ledger import megabytes
 from unpooled.penalties.inputs import finite_number
 from unpooled.solve import check_numbers
@@ -102,6 +103,6 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
                 f"  {edges} of {p * (p - 1) // 2} edges; objective {self.certificate_.objective:.10g}",
                 f"  {self.certificate_}; tolerance {self.tol:g} {ended} in {self.n_iter_} passes",
                 f"  {rounds}, {up} up, {down} down",
-                f"  left the sites, summed: {', '.join(self.ledger_.kinds)}",
+                f"  left the sites: {in_words(self.ledger_.kinds)}",
             ]
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -20,6 +20,9 @@ from unpooled.preprocessing import prepare
 from unpooled.preprocessing.prepared import Prepared
 from unpooled.preprocessing.site_intercepts import SiteIntercepts
 from unpooled.problem import Problem
+
+if TYPE_CHECKING:
+    from unpooled.inference.result import Inference
 
 
 class FederatedLinearModel(FederatedEstimator):
@@ -72,6 +75,35 @@ class FederatedLinearModel(FederatedEstimator):
         super()._keep(replace(fit, ledger=ledger, notes=[*prepared.notes, *fit.notes]), data)
         self._set_model(w, intercept)
         self._fill = None if prepared.fill is None else prepared.fill.ravel()
+
+    def inference(self, columns: Any = None, *, level: float = 0.95, **options: Any) -> Inference:
+        """Estimates free of shrinkage, standard errors, p-values and intervals, for the rows as they came.
+
+        The debiased lasso, of squared and (binary) logistic models; ``columns`` by number or name, all where
+        None; ``options`` as ``covariance="sandwich"`` are those of ``inference.debiased_lasso``. It asks the
+        clients again where the fit's statistics do not suffice, so it needs the rows of ``fit``, which a
+        pickle does not have.
+        """
+        from unpooled.inference import debiased_lasso
+
+        check_is_fitted(self)
+        if not hasattr(self, "_data"):
+            raise ValueError("the rows do not travel with a pickled model: fit it again where they are")
+        given = {"min_rows": self.min_rows, "engine": self.engine, **options}
+        found = debiased_lasso(
+            self.problem_, self._data, self.fit_result_, columns=columns, level=level, **given
+        )
+        scale = self._prepared.scale.ravel()[found.columns]
+        return replace(
+            found,
+            coef=found.coef / scale,
+            estimate=found.estimate / scale,
+            standard_error=found.standard_error / scale,
+        )
+
+    def confidence_intervals(self, level: float = 0.95, columns: Any = None, **options: Any) -> Float:
+        """The lower and upper ends, (n, 2), one row for each of ``columns``; see ``inference``."""
+        return np.asarray(self.inference(columns, level=level, **options).interval())
 
     def _margins(self, X: Any, clients: Any = None) -> Float:
         """x·w + b for each row, (n,), or (n, C) for classes; b that of the row's client where it has one."""

@@ -29,6 +29,7 @@ from unpooled.inference.entrance import (
     check_share,
     column_numbers,
     feature_names,
+    refuse_site_intercepts,
 )
 from unpooled.inference.inquiry import Inquiry
 from unpooled.inference.nodewise import default_lam, nodewise
@@ -91,6 +92,8 @@ def debiased_lasso(
     check_model(bound, "debiased_lasso")
     check_rows(data, "debiased_lasso")
     _check_options(lam_node, covariance, sigma, base, problem)
+    if covariance == "sandwich":
+        refuse_site_intercepts(problem, "debiased_lasso with covariance='sandwich'")
     level, chosen = check_share("level", level), column_numbers(columns, data)
     if fit is not None:
         check_fit(fit, bound, data)
@@ -99,7 +102,8 @@ def debiased_lasso(
     flat, model = _model(inquiry, fit, squared and covariance == "model", base, tol, max_rounds)
     degrees, noise = math.inf, 1.0
     if squared:
-        degrees, noise = _noise(model, data.n_rows, bound.layout.n_intercepts, sigma)
+        n_intercepts = data.n_clients if problem.has_site_intercepts else bound.layout.n_intercepts
+        degrees, noise = _noise(model, data.n_rows, n_intercepts, sigma)
     middle = model.G * noise**2
     if covariance == "sandwich":
         assert model.squares is not None

@@ -13,7 +13,7 @@ from unpooled.data import FederatedData
 from unpooled.fit import Fit
 from unpooled.losses import Logistic, Squared
 from unpooled.penalties import Nuclear
-from unpooled.problem import BoundProblem
+from unpooled.problem import BoundProblem, Problem
 from unpooled.validation import closest, is_number
 
 
@@ -27,6 +27,12 @@ def check_model(problem: BoundProblem, what: str) -> None:
         )
     if isinstance(penalty, Nuclear) or len(problem.layout.shape) > 1:
         raise ValueError(f"{what} is about the entries of one vector of coefficients, not about a matrix")
+
+
+def refuse_site_intercepts(problem: Problem, what: str) -> None:
+    """Refuse models in which every site has an intercept of its own."""
+    if problem.has_site_intercepts:
+        raise ValueError(f"{what} does not know intercepts of sites: give the problem one intercept for all")
 
 
 def check_rows(data: FederatedData, what: str) -> None:

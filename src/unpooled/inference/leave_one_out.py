@@ -16,7 +16,7 @@ from unpooled.arrays import Array, Float
 from unpooled.cross_validation import from_statistics
 from unpooled.data import FederatedData
 from unpooled.engines.oracles import Fold, Question
-from unpooled.inference.entrance import feature_names
+from unpooled.inference.entrance import feature_names, refuse_site_intercepts
 from unpooled.inference.table import table
 from unpooled.ledger import Ledger
 from unpooled.path import opened_tasks
@@ -105,6 +105,7 @@ def influence(
     """
     bound = bind(problem, data)
     check_numbers(tol, max_rounds, min_rows)
+    refuse_site_intercepts(problem, "influence")
     if data.n_clients < 2:
         raise ValueError("influence leaves out one site at a time, but the data has only one")
     chosen, notes = choose(bound, solver, min_rows, second_order)

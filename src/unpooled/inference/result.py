@@ -12,6 +12,7 @@ from unpooled.inference.distributions import quantile, two_sided
 from unpooled.inference.entrance import check_share
 from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.inference.table import table
+from unpooled.kinds import in_words
 from unpooled.ledger import Ledger, megabytes
 
 
@@ -84,7 +85,7 @@ class Inference:
             f"{self.n_rows} rows; standard errors: {self.covariance}, σ = {self.sigma:.4g}; "
             f"nodewise λ = {self.lam_node:.4g}",
             f"{self.ledger.rounds} {'round' if self.ledger.rounds == 1 else 'rounds'}, "
-            f"{megabytes(self.ledger.bytes_up)} up: {', '.join(self.ledger.kinds) or 'nothing was asked'}",
+            f"{megabytes(self.ledger.bytes_up)} up: {in_words(self.ledger.kinds) or 'nothing was asked'}",
         ]
         return "\n".join(lines + self.notes)
 

@@ -23,7 +23,13 @@ from unpooled.arrays import Array, Arrays, Float
 from unpooled.data import FederatedData
 from unpooled.fit import Fit
 from unpooled.inference.distributions import chi_squared_tail, f_tail
-from unpooled.inference.entrance import check_fit, check_model, check_rows, check_share
+from unpooled.inference.entrance import (
+    check_fit,
+    check_model,
+    check_rows,
+    check_share,
+    refuse_site_intercepts,
+)
 from unpooled.inference.inquiry import Inquiry
 from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.inference.quadratic_model import inverse, refitted
@@ -108,6 +114,7 @@ def heterogeneity(
     check_numbers(1.0, 1, min_rows)
     check_model(bound, "heterogeneity")
     check_rows(data, "heterogeneity")
+    refuse_site_intercepts(problem, "heterogeneity")
     check_fit(fit, bound, data)
     if data.n_clients < 2:
         raise ValueError("heterogeneity compares sites, but the data has only one")

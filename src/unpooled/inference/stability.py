@@ -22,7 +22,7 @@ from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Array, Float
 from unpooled.data import FederatedData
 from unpooled.inference.descent import PASSES, TOLERANCE, supports
-from unpooled.inference.entrance import feature_names
+from unpooled.inference.entrance import feature_names, refuse_site_intercepts
 from unpooled.inference.halves import halves
 from unpooled.inference.stable_columns import Stability
 from unpooled.path import check_grid, grid_of, opened_tasks, walk
@@ -59,6 +59,7 @@ def stability_selection(
     other arguments are those of ``path``.
     """
     bound = bind(problem, data)
+    refuse_site_intercepts(problem, "stability_selection")
     check_numbers(tol, max_rounds, min_rows)
     check_grid(n_lambdas, ratio, at_once)
     _check_options(n_subsamples, threshold, max_false_positives)

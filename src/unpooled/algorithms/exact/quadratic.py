@@ -1,9 +1,9 @@
 """The server's own work: minimise  ½vᵀHv − cᵀv + h(v)  for a matrix at hand, to rounding.
 
 ``minimise`` is for penalties of blocks: passes of coordinate descent over the coordinates that matter (those
-that are not zero, and those whose optimality condition fails), each followed by a Newton step on the
+that are not zero, and those whose optimality condition fails), each followed by Newton steps on the
 coordinates that are not zero. Coordinate descent finds which these are and converges from anywhere; once
-they are right, the Newton step ends it. ``accelerated`` is for every other penalty.
+they are right, a Newton step ends it. ``accelerated`` is for every other penalty.
 """
 
 from __future__ import annotations
@@ -59,8 +59,22 @@ def _descent(H: Float, c: Float, h: Blocks, start: Float, passes: int) -> tuple[
         if stalled >= HOPELESS:
             break
         _descend(H, q, v, h, _chosen(errors, v, h, TOLERANCE * scale), members, curvature)
-        v, q = _newton(H, c, q, v, h)
+        v, q = _to_the_end(H, c, q, v, h)
     return v, False
+
+
+def _to_the_end(H: Float, c: Float, q: Float, v: Float, h: Blocks) -> tuple[Float, Float]:
+    """Newton steps until one takes no coordinate out: the least point with these signs, or none closer.
+
+    Among nearly collinear coordinates a single step ends at the first one that becomes zero; coordinate
+    descent would bring that one back, and the next step end there again, for ever.
+    """
+    for _ in range(len(v)):
+        before = np.count_nonzero(v)
+        v, q = _newton(H, c, q, v, h)
+        if np.count_nonzero(v) >= before:
+            break
+    return v, q
 
 
 def violations(q: Float, v: Float, h: Blocks) -> Float:
