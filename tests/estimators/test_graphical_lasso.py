@@ -102,4 +102,4 @@ def test_summary_and_pickle():
     assert "200 rows × 8 features of 2 clients" in text
     assert "edges" in text
     assert "1 round" in text
-    assert "gram" in text
+    assert "Gram matrix" in text

@@ -86,6 +86,7 @@ class LocalClients:
         self.threads = engine.threads
         self.say: Callable[[str], None] = lambda sentence: None
         self.is_ready = False
+        self.data = data
         self.algorithm = algorithm
         self.layout = problem.layout
         self.dtype = dtype
@@ -138,10 +139,10 @@ class LocalClients:
 
     @functools.cached_property
     def _occupied(self) -> Any:
-        """The columns that each client occupies, where that leaves enough of them out."""
-        from unpooled.engines.vacant import occupied
+        """The rows on the columns that each client occupies, where that leaves enough of them out."""
+        from unpooled.engines.vacant import occupied_of
 
-        return occupied(self.rows.X, self.draws.offsets)
+        return occupied_of(self.data)
 
     def _touched(
         self,

@@ -9,7 +9,8 @@ its rows without the others. Uploads are whole, whoever else is in the cohort.
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba import prange
@@ -22,6 +23,9 @@ from unpooled.kernel import compiled, kernel
 from unpooled.localise import RoundOracle, draw_batches
 from unpooled.regulariser import Entrywise, Regulariser
 from unpooled.rows import DenseRows
+
+if TYPE_CHECKING:
+    from unpooled.data import FederatedData
 
 SAMPLE = 32  # clients that are looked at first
 WORTHWHILE = 0.85  # of the columns; clients that occupy more gain little from leaving the others out
@@ -42,6 +46,16 @@ class Occupied(NamedTuple):
     entries: Array
 
 
+_found: WeakKeyDictionary[FederatedData, Occupied | None] = WeakKeyDictionary()
+
+
+def occupied_of(data: FederatedData) -> Occupied | None:
+    """``occupied`` rows of dense data, found once and kept as long as the data are."""
+    if data not in _found:
+        _found[data] = occupied(np.asarray(data.X).reshape(data.n_rows, -1), data.offsets)
+    return _found[data]
+
+
 def occupied(X: Array, offsets: Array) -> Occupied | None:
     """The rows without what the clients leave vacant; None where that is little, or too much to copy."""
     if isinstance(X, np.memmap) or isinstance(X.base, np.memmap):
@@ -57,7 +71,9 @@ def occupied(X: Array, offsets: Array) -> Occupied | None:
         return None
     entries = np.empty(start[-1], X.dtype)
     for k in clients:
-        entries[start[k] : start[k + 1]] = X[slice(*offsets[k : k + 2]), columns[k]].ravel()
+        rows = X[offsets[k] : offsets[k + 1]]
+        copy = entries[start[k] : start[k + 1]].reshape(len(rows), counts[k])
+        np.take(rows, columns[k], axis=1, out=copy, mode="clip")
     return Occupied(np.concatenate([[0], np.cumsum(counts)]), np.concatenate(columns), start, entries)
 
 
