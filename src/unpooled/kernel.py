@@ -118,7 +118,7 @@ def method(name: str, default: Kernel | None = None) -> Callable[..., Any]:
 
 def vectorised(plain: Kernel) -> Callable[..., Any]:
     """A function that is ``plain``; where compiled code calls it with arrays that the host has vectors for,
-    it is the kernel of the same name in ``vector_products``.
+    it is the kernel of the same name in ``vector_products`` or ``sparse_products``.
     """
 
     name = plain.py_func.__name__
@@ -131,9 +131,10 @@ def vectorised(plain: Kernel) -> Callable[..., Any]:
 
         if not simd.fits(*args):
             return plain
-        from unpooled import vector_products
+        from unpooled import sparse_products, vector_products
 
-        return getattr(vector_products, name)  # type: ignore[no-any-return]
+        module = sparse_products if hasattr(sparse_products, name) else vector_products
+        return getattr(module, name)  # type: ignore[no-any-return]
 
     call.__name__ = call.__qualname__ = name
     _learn(call, choose)

@@ -27,7 +27,7 @@ class RoundOracle(NamedTuple):
     """
 
     loss: Any
-    rows: SparseRows
+    rows: Any
     batches: Array
     n_outputs: int
 

@@ -52,7 +52,7 @@ def block() -> tuple[int, int]:
 def fits(*kinds: Any) -> bool:
     """Whether there are vectors for arguments of these types: contiguous arrays, floats of one kind."""
     arrays = [kind for kind in kinds if isinstance(kind, types.Array)]
-    floats = {array.dtype for array in arrays} - {types.int64}
+    floats = {array.dtype for array in arrays if isinstance(array.dtype, types.Float)}
     return (
         width() > 0
         and floats in ({types.float32}, {types.float64})

@@ -2,7 +2,7 @@
 
 ``dots`` and ``outer`` are the micro-kernels: a block of sums that stays in registers while what it sums over
 streams by. ``margins`` and ``adjoint`` cover the matrices with such blocks. ``blocks`` has the same in plain
-loops.
+loops. ``sparse_products`` has those of sparse rows.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ import pytest
 import unpooled as up
 from tests.engines.test_touched import PROBLEM, P, go, rows
 from tests.runs import ALGORITHMS, FAST, same_bits
-from unpooled.engines import local, vacant
+from unpooled.engines import local, occupied
 
 
-def images(target=None, weighted=True):
+def images(target=None, weighted=True, empty=0.0):
     """Each client has a margin of its own; column 17 is vacant everywhere, client 3 has zeros only."""
     _, clients, rng = rows()
     X = rng.standard_normal((len(clients), P))
@@ -17,6 +17,7 @@ def images(target=None, weighted=True):
     columns = np.arange(P)
     X *= (columns >= left[clients, None]) & (columns < right[clients, None]) & (columns != 17)
     X[clients == 3] = 0
+    X[rng.random(X.shape) < empty] = 0
     y = X[:, :30].sum(axis=1) + 0.1 * rng.standard_normal(len(X)) + 0.3
     s = rng.random(len(X)) + 0.5 if weighted else None
     return up.FederatedData.from_arrays(X, y if target is None else target(y), clients, s)
@@ -25,7 +26,7 @@ def images(target=None, weighted=True):
 def whole(monkeypatch, run):
     """The same run on all columns."""
     with monkeypatch.context() as context:
-        context.setattr(vacant, "occupied_of", lambda data: None)
+        context.setattr(occupied, "occupied_of", lambda data, n_outputs: None)
         return run()
 
 
@@ -33,7 +34,7 @@ def whole(monkeypatch, run):
 def alike(monkeypatch):
     def alike(algorithm, problem=PROBLEM, data=None, tolerance=1e-12, **options):
         data = images() if data is None else data
-        assert vacant.occupied(data.X, data.offsets) is not None
+        assert occupied.occupied(data.X, data.offsets, False) is not None
 
         def run():
             return go(algorithm, data, problem, **options)
@@ -90,23 +91,44 @@ def test_no_bit_depends_on(change, monkeypatch):
     same_bits(before, go(FAST, images(), engine=up.engines.Local(threads=2)))
 
 
+def test_non_zeros_of_several_outputs(alike, monkeypatch):
+    monkeypatch.setattr(occupied, "SEVERAL", 2)
+    data = images(lambda y: np.digitize(y, [-0.5, 0.5, 1.0]).astype(float), empty=0.8)
+    assert isinstance(occupied.occupied_of(data, 4), occupied.NonZeros)
+    algorithm = up.FastFedDA(mu=0.01, gamma=10.0, local_steps=3)
+    alike(algorithm, up.Problem(up.Softmax(), up.L1(0.01), intercept=True), data)
+
+
 def test_rows_are_copied_only_where_it_pays(monkeypatch):
     data = images()
-    own = vacant.occupied(data.X, data.offsets)
+    own = occupied.occupied(data.X, data.offsets, False)
     for k, name in enumerate(data.ids):
         columns = own.feature[own.first[k] : own.first[k + 1]]
         X = data.client(name).X
         assert np.array_equal(columns, np.flatnonzero(X.any(axis=0)))
         assert np.array_equal(own.entries[own.start[k] : own.start[k + 1]], X[:, columns].ravel())
-    assert vacant.occupied(np.ones((len(data.y), P)), data.offsets) is None
-    monkeypatch.setattr(vacant, "MOST_BYTES", 8)
-    assert vacant.occupied(data.X, data.offsets) is None
+    assert occupied.occupied(np.ones((len(data.y), P)), data.offsets, True) is None
+    monkeypatch.setattr(occupied, "MOST_BYTES", 8)
+    assert occupied.occupied(data.X, data.offsets, False) is None
+    assert occupied.occupied(images(empty=0.8).X, data.offsets, True) is None
+
+
+def test_non_zeros_are_those_of_the_rows():
+    data = images(empty=0.8)
+    own = occupied.occupied(data.X, data.offsets, True)
+    assert isinstance(own, occupied.NonZeros)
+    for i, row in enumerate(data.X):
+        k = np.searchsorted(data.offsets, i, side="right") - 1
+        q = slice(own.starts[i], own.starts[i + 1])
+        columns = own.feature[own.first[k] : own.first[k + 1]][own.columns[q]]
+        assert np.array_equal(columns, np.flatnonzero(row))
+        assert np.array_equal(own.values[q], row[columns])
 
 
 def test_rows_on_disk_are_not_read_for_it(tmp_path):
     data = images()
     np.save(tmp_path / "X.npy", data.X)
-    assert vacant.occupied(np.load(tmp_path / "X.npy", mmap_mode="r"), data.offsets) is None
+    assert occupied.occupied(np.load(tmp_path / "X.npy", mmap_mode="r"), data.offsets, False) is None
 
 
 def test_divergence_names_the_client_that_sent_it():

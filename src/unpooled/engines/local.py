@@ -140,9 +140,9 @@ class LocalClients:
     @functools.cached_property
     def _occupied(self) -> Any:
         """The rows on the columns that each client occupies, where that leaves enough of them out."""
-        from unpooled.engines.vacant import occupied_of
+        from unpooled.engines.occupied import occupied_of
 
-        return occupied_of(self.data)
+        return occupied_of(self.data, self.layout.n_outputs)
 
     def _touched(
         self,

@@ -1,0 +1,142 @@
+"""Copies of dense rows without what is zero in them: a client's vacant columns, or every zero.
+
+Images have margins, and what is inside is mostly empty; sites lack levels of a category. Rows with several
+outputs and few non-zeros are kept as these, their coefficients feature by feature (``feature_major``); others
+without the columns that the client leaves vacant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from unpooled.arrays import Array
+from unpooled.feature_major import FeatureMajorRows
+from unpooled.kernel import kernel
+from unpooled.rows import DenseRows
+
+if TYPE_CHECKING:
+    from unpooled.data import FederatedData
+
+SAMPLE = 32  # clients that are looked at first
+WORTHWHILE = 0.85  # of the columns; clients that occupy more gain little from leaving the others out
+SPARSE = 0.35  # of the entries; beyond it, products of whole rows are faster
+SEVERAL = 24  # outputs, from which on skipping zeros is faster than whole vectors of them
+MOST_BYTES = 2**30  # of copies
+
+
+class Occupied(NamedTuple):
+    """The clients' rows without their vacant columns.
+
+    Client k occupies the columns ``feature[first[k] : first[k + 1]]``; its rows of them, one after the other,
+    start at ``entries[start[k]]``.
+    """
+
+    first: Array
+    feature: Array
+    start: Array
+    entries: Array
+
+    @kernel
+    def local(self, rows: Any, offsets: Array, client: int) -> DenseRows:
+        """The client's rows."""
+        first, stop = offsets[client], offsets[client + 1]
+        shape = stop - first, self.first[client + 1] - self.first[client]
+        X = self.entries[self.start[client] : self.start[client + 1]].reshape(shape)
+        return DenseRows(X, rows.y[first:stop], weights_of(rows, first, stop))
+
+    @kernel
+    def nothing(self, rows: Any, n_columns: int) -> DenseRows:
+        """So many columns and not one row."""
+        return DenseRows(np.empty((0, n_columns), rows.X.dtype), rows.y[:0], rows.weight[:0])
+
+    @kernel
+    def strides(self, n_columns: int, n_outputs: int) -> tuple[int, int]:
+        """How far apart the coefficients of neighbouring outputs, and of neighbouring features, lie."""
+        return n_columns, 1
+
+
+class NonZeros(NamedTuple):
+    """The clients' non-zeros; columns are numbered anew, 0 the first that the client occupies."""
+
+    first: Array
+    feature: Array
+    starts: Array
+    columns: Array
+    values: Array
+
+    @kernel
+    def local(self, rows: Any, offsets: Array, client: int) -> FeatureMajorRows:
+        """The client's rows."""
+        first, stop = offsets[client], offsets[client + 1]
+        n_columns = self.first[client + 1] - self.first[client]
+        y, weight = rows.y[first:stop], weights_of(rows, first, stop)
+        return FeatureMajorRows(
+            self.values, self.columns, self.starts[first : stop + 1], n_columns, y, weight
+        )
+
+    @kernel
+    def nothing(self, rows: Any, n_columns: int) -> FeatureMajorRows:
+        """So many columns and not one row."""
+        y, weight = rows.y[:0], rows.weight[:0]
+        return FeatureMajorRows(self.values, self.columns, self.starts[:1], n_columns, y, weight)
+
+    @kernel
+    def strides(self, n_columns: int, n_outputs: int) -> tuple[int, int]:
+        """How far apart the coefficients of neighbouring outputs, and of neighbouring features, lie."""
+        return 1, n_outputs
+
+
+@kernel
+def weights_of(rows: Any, first: int, stop: int) -> Array:
+    """The sample weights of these rows; none where there are none."""
+    weight: Array = rows.weight
+    return weight[first:stop] if weight.size > 0 else weight
+
+
+Kept = Occupied | NonZeros | None
+_found: WeakKeyDictionary[FederatedData, dict[bool, Kept]] = WeakKeyDictionary()
+
+
+def occupied_of(data: FederatedData, n_outputs: int) -> Kept:
+    """``occupied`` rows of dense data, found once and kept as long as the data are."""
+    found, several = _found.setdefault(data, {}), n_outputs >= SEVERAL
+    if several not in found:
+        found[several] = occupied(np.asarray(data.X).reshape(data.n_rows, -1), data.offsets, several)
+    return found[several]
+
+
+def occupied(X: Array, offsets: Array, several: bool) -> Kept:
+    """The rows without zeros, or without vacant columns; None where that is little, or too much to copy."""
+    if isinstance(X, np.memmap) or isinstance(X.base, np.memmap):
+        return None
+    clients = np.arange(len(offsets) - 1)
+    for chosen in (clients[:: max(1, len(clients) // SAMPLE)], clients):
+        parts = [X[offsets[k] : offsets[k + 1]] for k in chosen]
+        present = [part != 0 for part in parts]
+        columns = [np.flatnonzero(each.any(axis=0)) for each in present]
+        counts, size = np.array([len(own) for own in columns]), sum(part.size for part in parts)
+        n_nonzeros = sum(int(np.count_nonzero(each)) for each in present)
+        is_sparse = several and n_nonzeros <= SPARSE * size
+        if not is_sparse and counts.mean() > WORTHWHILE * X.shape[1]:
+            return None
+    first, feature = np.concatenate([[0], np.cumsum(counts)]), np.concatenate(columns)
+    if is_sparse:
+        if n_nonzeros * (X.itemsize + 4) > MOST_BYTES:
+            return None
+        starts = np.concatenate([[0], *(np.count_nonzero(each, axis=1) for each in present)]).cumsum()
+        numbers = [np.nonzero(each[:, own])[1] for each, own in zip(present, columns, strict=True)]
+        values = [part[each] for part, each in zip(parts, present, strict=True)]
+        return NonZeros(
+            first, feature, starts, np.concatenate(numbers, dtype=np.int32), np.concatenate(values)
+        )
+    start = np.concatenate([[0], np.cumsum(counts * np.diff(offsets))])
+    if start[-1] * X.itemsize > MOST_BYTES:
+        return None
+    entries = np.empty(start[-1], X.dtype)
+    for k, part in enumerate(parts):
+        copy = entries[start[k] : start[k + 1]].reshape(len(part), counts[k])
+        np.take(part, columns[k], axis=1, out=copy, mode="clip")
+    return Occupied(first, feature, start, entries)

@@ -1,0 +1,43 @@
+"""Rows as their non-zeros, for coefficients that lie feature by feature.
+
+Where coefficients lie output by output, as everywhere else (``rows``), a non-zero x_ij meets C of them far
+apart. A client's local loop may keep its own copy in another order, w[jC + c]: then each non-zero is one
+number and a few neighbouring vectors.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from unpooled import blocks
+from unpooled.arrays import Array
+from unpooled.kernel import kernel, vectorised
+from unpooled.rows import add_intercepts, sum_residuals
+
+sparse_margins = vectorised(blocks.sparse_margins)
+sparse_adjoint = vectorised(blocks.sparse_adjoint)
+
+
+class FeatureMajorRows(NamedTuple):
+    """Rows of a CSR matrix with ``n_columns`` features."""
+
+    values: Array
+    columns: Array
+    starts: Array
+    n_columns: int
+    y: Array
+    weight: Array
+
+    @kernel
+    def margins(self, batch: Array, w: Array, Z: Array) -> None:
+        """Z[i, c] ← x_i·w_c + b_c for the rows i of the batch."""
+        sparse_margins(self.values, self.columns, self.starts, batch, w, Z)
+        add_intercepts(w, Z.shape[1] * self.n_columns, Z)
+
+    @kernel
+    def adjoint(self, batch: Array, Z: Array, G: Array) -> None:
+        """G_c ← Σ_i Z[i, c] x_i, and the intercepts' part Σ_i Z[i, c]."""
+        for q in range(G.size):
+            G[q] = 0
+        sparse_adjoint(self.values, self.columns, self.starts, batch, Z, G)
+        sum_residuals(Z, Z.shape[1] * self.n_columns, G)
