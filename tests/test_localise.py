@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from unpooled import sampling
-from unpooled.localise import draw_batches, localise, no_rows
+from unpooled.localise import draw_batches, localise, no_rows, number_anew
 from unpooled.oracle import Draws
 from unpooled.rows import SparseRows
 
@@ -65,7 +65,11 @@ def test_rows_without_entries_and_without_weights():
 @pytest.mark.parametrize("size", [4, 9, 10, 50, 0])
 def test_batches_are_those_of_every_other_engine(size):
     draws = Draws(np.array([0, 8, 18]), 1, np.uint64(5), 2, size)
-    batches, chosen = draw_batches(draws, 1, 3)
+    batches = draw_batches(draws, 1, 3)
+    for j in range(3):
+        expected = sampling.minibatch(5, 2, 1, j, 10, size or None)
+        assert np.array_equal(batches[j % len(batches)], expected)
+    chosen = number_anew(batches, 8, 10)
     assert len(set(chosen)) == len(chosen)
     for j in range(3):
         expected = 8 + sampling.minibatch(5, 2, 1, j, 10, size or None)

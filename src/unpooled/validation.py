@@ -196,14 +196,20 @@ def gather(X: Any, order: NDArray[np.intp] | None) -> Any:
 
 def refuse_copy(X: Any, because: str) -> None:
     """Refuse to load the whole of a memory-mapped array."""
-    array = X
-    while isinstance(array, np.ndarray):
-        if isinstance(array, np.memmap):
-            raise ValueError(
-                f"X is memory-mapped, but {because}, so that all of it ({X.nbytes / 1e9:.3g} GB) would have "
-                "to be loaded: write it in that form first, or give np.array(X) if there is room"
-            )
-        array = array.base
+    if is_mapped(X):
+        raise ValueError(
+            f"X is memory-mapped, but {because}, so that all of it ({X.nbytes / 1e9:.3g} GB) would have "
+            "to be loaded: write it in that form first, or give np.array(X) if there is room"
+        )
+
+
+def is_mapped(X: Any) -> bool:
+    """Whether an array, or what it is a view of, is memory-mapped."""
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap):
+            return True
+        X = X.base
+    return False
 
 
 def check_features(X: Any, rows: Rows, names: Names, allow_missing: bool = False) -> bool:

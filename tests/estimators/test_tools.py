@@ -121,5 +121,5 @@ def test_summary():
     assert "duality gap" in text
     assert "1 round" in text
     assert "up" in text
-    assert "gram" in text
+    assert "Gram matrix" in text
     assert model.n_iter_ == model.rounds_ == model.ledger_.rounds == 1

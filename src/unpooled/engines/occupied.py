@@ -16,6 +16,7 @@ from unpooled.arrays import Array
 from unpooled.feature_major import FeatureMajorRows
 from unpooled.kernel import kernel
 from unpooled.rows import DenseRows
+from unpooled.validation import is_mapped
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
@@ -110,7 +111,7 @@ def occupied_of(data: FederatedData, n_outputs: int) -> Kept:
 
 def occupied(X: Array, offsets: Array, several: bool) -> Kept:
     """The rows without zeros, or without vacant columns; None where that is little, or too much to copy."""
-    if isinstance(X, np.memmap) or isinstance(X.base, np.memmap):
+    if is_mapped(X):
         return None
     clients = np.arange(len(offsets) - 1)
     for chosen in (clients[:: max(1, len(clients) // SAMPLE)], clients):
