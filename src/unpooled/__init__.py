@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from unpooled import datasets, engines, inference, losses, metrics, partition, penalties, preprocessing
+from unpooled import datasets, engines, losses, metrics, partition, penalties, preprocessing
 from unpooled._version import __version__
 from unpooled.algorithms import (
     Algorithm,
@@ -37,8 +37,8 @@ from unpooled.selection import information, select
 from unpooled.simulate import simulate
 from unpooled.solve import solve
 
-if TYPE_CHECKING:  # scikit-learn takes a while to import: see __getattr__
-    from unpooled import estimators
+if TYPE_CHECKING:  # scikit-learn and LAPACK take a while to import: see __getattr__
+    from unpooled import estimators, inference
     from unpooled.estimators import (
         FederatedElasticNet,
         FederatedElasticNetCV,
@@ -126,12 +126,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The estimators, imported when one is first asked for."""
-    if name == "estimators" or (name.startswith("Federated") and name in __all__):
-        from importlib import import_module
+    """The estimators and inference, imported when one is first asked for."""
+    from importlib import import_module
 
-        module = import_module("unpooled.estimators")
-        return module if name == "estimators" else getattr(module, name)
+    if name in ("estimators", "inference"):
+        return import_module(f"unpooled.{name}")
+    if name.startswith("Federated") and name in __all__:
+        return getattr(import_module("unpooled.estimators"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -15,7 +15,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from unpooled.algorithms.exact.site import unpacked
 from unpooled.algorithms.exact.sufficient_statistics import quadratic
@@ -128,6 +127,8 @@ def significant(inquiry: Inquiry, flat: Float) -> Float:
 
 def inverse(H: Float) -> Float:
     """H⁺, found with a unit diagonal; linearly dependent columns share what they cannot tell apart."""
+    from scipy import linalg  # slow to import
+
     scale = np.sqrt(np.where(np.diag(H) > 0.0, np.diag(H), 1.0))
     unit = np.multiply.outer(scale, scale)
     return np.asarray(linalg.pinvh(H / unit, rtol=1e-12) / unit)

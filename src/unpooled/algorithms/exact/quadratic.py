@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy import linalg
 
 from unpooled.algorithms.exact.shrinkage import Blocks, Shrinkage
 from unpooled.arrays import Array, Float
@@ -196,6 +195,8 @@ def _along(H: Float, q: Float, v: Float, d: Float, weight: Float, ridge: Float) 
 
 def _solved(model: Float, right: Float) -> Float:
     """model⁻¹ right, with as little ridge as a Cholesky factorisation needs."""
+    from scipy import linalg  # not needed before, and slow to import
+
     diagonal = np.diag_indices(len(model))
     ridge = 1e-11 * float(np.trace(model)) / len(model) + 1e-300
     for _ in range(8):
