@@ -60,6 +60,12 @@ class Ledger:
             kinds=tuple(sorted({*self.kinds, *kinds})),
         )
 
+    def __add__(self, other: Ledger) -> Ledger:
+        """What crossed the network in both."""
+        mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
+        kinds = tuple(sorted({*mine.pop("kinds"), *theirs.pop("kinds")}))
+        return Ledger(**{name: count + theirs[name] for name, count in mine.items()}, kinds=kinds)
+
     def __str__(self) -> str:
         return f"{self.rounds} rounds, {megabytes(self.bytes_up)} up, {megabytes(self.bytes_down)} down"
 

@@ -1,6 +1,7 @@
 """What the estimators share: rows become federated data, ``solve`` fits them, attributes tell how it went.
 
-An estimator says which problem it is (``_loss``, ``_penalty``, ``_lam``); everything else is here:
+An estimator says which problem it is (``_loss``, ``_penalty``, ``_lam``) and lists its parameters as fields,
+from which ``dataclass`` writes the ``__init__`` that scikit-learn reads; everything else is here:
 
     fit       _gather: what the user gave → FederatedData
               _prepare: the data that will be solved
@@ -10,7 +11,8 @@ An estimator says which problem it is (``_loss``, ``_penalty``, ``_lam``); every
 
 from __future__ import annotations
 
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -28,16 +30,14 @@ from unpooled.problem import Problem
 from unpooled.solve import solve
 
 
-class FederatedEstimator(BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class FederatedEstimator(BaseEstimator, ABC):
     """The base of all estimators that ``solve`` fits. The parameters they share:
 
     fit_intercept : whether there is an intercept, which is never penalised.
     solver : "auto", "sufficient_statistics", "prox_newton", "anderson", "fista", or a solver object.
     tol : stop when the certificate's gap is at most so large a part of its scale (see ``Certificate``).
     max_rounds : stop after so many rounds, with a ConvergenceWarning.
-    min_rows : a client with fewer rows, or with a column in which fewer rows stand out from the rest,
-        refuses to send Gram matrices and Hessians; then gradients are used. 0 lets every client send.
-    second_order : whether Gram matrices and Hessians may be asked for at all.
     engine : where clients run; in this process where None.
 
     After ``fit``: ``coef_``, ``intercept_``; ``certificate_``, the proof of how far the model is from the
@@ -46,21 +46,18 @@ class FederatedEstimator(BaseEstimator):
     it; ``clients_``, the ids.
     """
 
-    alpha: float
-    fit_intercept: bool
-    solver: Any
-    tol: float
-    max_rounds: int
-    min_rows: int
-    second_order: bool
-    engine: Any
+    fit_intercept: bool = True
+    solver: Any = "auto"
+    tol: float = 1e-8
+    max_rounds: int = 500
+    engine: Any = None
 
-    coef_: Float
-    intercept_: Any
-    certificate_: Certificate
-    ledger_: Ledger
-    fit_result_: Fit
-    n_features_in_: int
+    coef_: Float = field(init=False)
+    intercept_: Any = field(init=False)
+    certificate_: Certificate = field(init=False)
+    ledger_: Ledger = field(init=False)
+    fit_result_: Fit = field(init=False)
+    n_features_in_: int = field(init=False)
 
     def fit(self, X: Any, y: Any = None, clients: Any = None, sample_weight: Any = None) -> Self:
         """Fit the pooled model without pooling.
@@ -98,17 +95,17 @@ class FederatedEstimator(BaseEstimator):
         """The data that will be solved, one row of p features each, whatever shape they came in."""
         return data
 
+    @abstractmethod
     def _loss(self, data: FederatedData) -> Any:
         """The smooth part."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _penalty(self, lam: float) -> Any:
         """The penalty at λ."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _lam(self, data: FederatedData) -> float:
         """λ, where the loss is a mean over rows."""
-        return finite_number("alpha", self.alpha, 0.0)
 
     def _problem(self, data: FederatedData) -> Problem:
         return self._stated(self._loss(data), self._penalty(self._lam(data)))
@@ -117,7 +114,8 @@ class FederatedEstimator(BaseEstimator):
         return Problem(loss, penalty, bool(self.fit_intercept))
 
     def _options(self) -> dict[str, Any]:
-        names = ("solver", "tol", "max_rounds", "min_rows", "second_order", "engine")
+        """What ``solve`` is told."""
+        names = ("solver", "tol", "max_rounds", "engine")
         return {name: getattr(self, name) for name in names}
 
     def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
@@ -125,13 +123,17 @@ class FederatedEstimator(BaseEstimator):
 
     def _keep(self, fit: Fit, data: FederatedData) -> None:
         """Set the attributes of a fitted estimator."""
-        self._set_model(fit.w, fit.intercept)
+        self._set_model(*self._model(fit))
         self.certificate_, self.ledger_ = fit.certificate, fit.ledger
         self.rounds_ = self.n_iter_ = fit.rounds
         self.solver_, self.notes_, self.problem_ = fit.solver, list(fit.notes), fit.problem
         self.fit_result_ = fit
         self.clients_, self._n_rows = data.ids, data.n_rows
         self._data = data
+
+    def _model(self, fit: Fit) -> tuple[Float, Any]:
+        """Coefficients and intercept for the rows as they came."""
+        return fit.w, fit.intercept
 
     def _set_model(self, w: Float, intercept: Any) -> None:
         self.coef_ = w
@@ -156,6 +158,32 @@ class FederatedEstimator(BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SharesGramMatrices(FederatedEstimator):
+    """An estimator whose clients may be asked for second-order statistics. The parameters that this adds:
+
+    min_rows : a client with fewer rows, or with a column in which fewer rows stand out from the rest,
+        refuses to send Gram matrices and Hessians; then gradients are used. 0 lets every client send.
+    second_order : whether Gram matrices and Hessians may be asked for at all.
+    """
+
+    min_rows: int = 10
+    second_order: bool = True
+
+    def _options(self) -> dict[str, Any]:
+        return super()._options() | {"min_rows": self.min_rows, "second_order": self.second_order}
+
+
+@dataclass(eq=False, repr=False)
+class WithAlpha:
+    """The parameter α of a penalty beside a mean over rows."""
+
+    alpha: float = 1.0
+
+    def _lam(self, data: FederatedData) -> float:
+        return finite_number("alpha", self.alpha, 0.0)
 
 
 class FederatedRegressor(RegressorMixin, FederatedEstimator):

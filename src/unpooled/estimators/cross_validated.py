@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ import numpy as np
 from unpooled.arrays import Array, Float
 from unpooled.cross_validation import CrossValidation, cross_validate
 from unpooled.data import FederatedData
+from unpooled.estimators.base import SharesGramMatrices
 from unpooled.fit import Fit
 from unpooled.problem import Problem
 
 
-class CrossValidated:
+@dataclass(eq=False, repr=False, kw_only=True)
+class CrossValidated(SharesGramMatrices):
     """α by the loss on rows that were left out. The parameters that this adds:
 
     n_alphas, eps : so many α, evenly spaced in the logarithm from the smallest that makes every coefficient
@@ -30,13 +33,11 @@ class CrossValidated:
     the pooled rows with the same folds.
     """
 
-    n_alphas: int
-    eps: float
-    alphas: Any
-    cv: Any
-    rule: str
-    seed: int
-    tol: float
+    n_alphas: int = 100
+    eps: float = 1e-3
+    cv: Any = 5
+    rule: str = "min"
+    seed: int = 0
 
     def _lam(self, data: FederatedData) -> float:
         return 1.0  # the path brings its own
@@ -55,11 +56,12 @@ class CrossValidated:
             lambdas=self._lambdas(data),
             n_lambdas=self.n_alphas,
             ratio=self.eps,
-            **self._options(),  # type: ignore[attr-defined]
+            **self._options(),
         )
 
+    @abstractmethod
     def _lambdas(self, data: FederatedData) -> Float | None:
-        return None if self.alphas is None else np.asarray(self.alphas, dtype=np.float64)
+        """The values to choose from; None for a path."""
 
     def _folds(self, data: FederatedData, number: Array) -> Any:
         """``cv`` as ``cross_validate`` takes it: fold numbers in the order of the data."""
@@ -106,9 +108,14 @@ class CrossValidated:
         )
 
 
-def with_ledger(fit: Fit, ledger: Any) -> Fit:
-    """The fit with all that crossed the network."""
-    return replace(fit, ledger=ledger)
+@dataclass(eq=False, repr=False, kw_only=True)
+class ChoosesAlpha(CrossValidated):
+    """``CrossValidated`` with ``alphas``, the values to choose from."""
+
+    alphas: Any = None
+
+    def _lambdas(self, data: FederatedData) -> Float | None:
+        return None if self.alphas is None else np.asarray(self.alphas, dtype=np.float64)
 
 
 def _of_splits(splits: Any) -> Array:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from unpooled.arrays import Array
 from unpooled.data import FederatedData
-from unpooled.estimators.cross_validated import CrossValidated, with_ledger
-from unpooled.estimators.elastic_net import FederatedElasticNet
-from unpooled.estimators.traffic import together
+from unpooled.estimators.cross_validated import ChoosesAlpha
+from unpooled.estimators.elastic_net import ElasticNetModel
 from unpooled.fit import Fit
+from unpooled.ledger import Ledger
 from unpooled.losses import Squared
 from unpooled.penalties import ElasticNet
 from unpooled.problem import Problem
 
 
-class FederatedElasticNetCV(CrossValidated, FederatedElasticNet):
+@dataclass(eq=False, repr=False)
+class FederatedElasticNetCV(ChoosesAlpha, ElasticNetModel):
     """minimise  1/(2N) Σ_i (y_i − x_i·w − b)² + α(ρ‖w‖₁ + (1 − ρ)/2·‖w‖²),  α by cross-validation.
 
     ``l1_ratio`` is ρ, or several of them: then the one of least mean held-out loss is ``l1_ratio_``, each has
@@ -25,47 +26,6 @@ class FederatedElasticNetCV(CrossValidated, FederatedElasticNet):
     ``sklearn.linear_model.ElasticNetCV`` on the pooled rows with the same folds. For the other parameters see
     ``CrossValidated`` and ``FederatedLinearModel``.
     """
-
-    def __init__(
-        self,
-        *,
-        l1_ratio: Any = 0.5,
-        n_alphas: int = 100,
-        eps: float = 1e-3,
-        alphas: Any = None,
-        cv: Any = 5,
-        rule: str = "min",
-        seed: int = 0,
-        fit_intercept: bool = True,
-        standardise: bool = False,
-        missing: str = "refuse",
-        unpenalised: Any = (),
-        site_intercepts: bool = False,
-        solver: Any = "auto",
-        tol: float = 1e-8,
-        max_rounds: int = 500,
-        min_rows: int = 10,
-        second_order: bool = True,
-        engine: Any = None,
-    ):
-        self.l1_ratio = l1_ratio
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.seed = seed
-        self.fit_intercept = fit_intercept
-        self.standardise = standardise
-        self.missing = missing
-        self.unpenalised = unpenalised
-        self.site_intercepts = site_intercepts
-        self.solver = solver
-        self.tol = tol
-        self.max_rounds = max_rounds
-        self.min_rows = min_rows
-        self.second_order = second_order
-        self.engine = engine
 
     def _problem(self, data: FederatedData) -> Problem:
         return self._problem_at(self._ratios()[0])
@@ -87,4 +47,4 @@ class FederatedElasticNetCV(CrossValidated, FederatedElasticNet):
         best = int(np.argmin([result.mean.min() for result in results]))
         self.l1_ratio_ = ratios[best]
         fit = self._keep_cross_validation(problem, results[best])
-        return with_ledger(fit, together(*(result.ledger for result in results)))
+        return replace(fit, ledger=sum((result.ledger for result in results), Ledger()))

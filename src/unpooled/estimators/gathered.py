@@ -10,9 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from unpooled.arrays import Array, Float
 from unpooled.data import FederatedData
-from unpooled.validation import is_sparse, sort_rows
-
-__all__ = ["Rows", "check_clients", "features", "from_arrays", "from_federated", "is_sparse", "rows_of"]
+from unpooled.validation import sort_rows
 
 FLOATS = [np.float64, np.float32]
 

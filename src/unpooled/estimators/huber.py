@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from unpooled.data import FederatedData
+from unpooled.estimators.base import WithAlpha
 from unpooled.estimators.linear import FederatedLinearRegressor
 from unpooled.losses import Huber
 from unpooled.penalties import ElasticNet
 
 
-class FederatedHuberRegressor(FederatedLinearRegressor):
+@dataclass(eq=False, repr=False)
+class FederatedHuberRegressor(WithAlpha, FederatedLinearRegressor):
     """minimise  1/N Σ_i H_δ(y_i − x_i·w − b) + α(ρ‖w‖₁ + (1 − ρ)/2·‖w‖²),  ρ = ``l1_ratio``,
 
     H_δ(r) = r²/2 where |r| ≤ δ and δ|r| − δ²/2 beyond. δ = ``delta`` is in the units of y and fixed:
@@ -19,38 +22,10 @@ class FederatedHuberRegressor(FederatedLinearRegressor):
     The other parameters and the fitted attributes are those of ``FederatedLinearModel``.
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        delta: float = 1.35,
-        l1_ratio: float = 1.0,
-        fit_intercept: bool = True,
-        standardise: bool = False,
-        missing: str = "refuse",
-        unpenalised: Any = (),
-        site_intercepts: bool = False,
-        solver: Any = "auto",
-        tol: float = 1e-8,
-        max_rounds: int = 500,
-        min_rows: int = 10,
-        second_order: bool = True,
-        engine: Any = None,
-    ):
-        self.alpha = alpha
-        self.delta = delta
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.standardise = standardise
-        self.missing = missing
-        self.unpenalised = unpenalised
-        self.site_intercepts = site_intercepts
-        self.solver = solver
-        self.tol = tol
-        self.max_rounds = max_rounds
-        self.min_rows = min_rows
-        self.second_order = second_order
-        self.engine = engine
+    _: KW_ONLY
+    delta: float = 1.35
+    l1_ratio: float = 1.0
+    unpenalised: Any = ()
 
     def _loss(self, data: FederatedData) -> Any:
         return Huber(self.delta)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,21 +12,21 @@ from sklearn.utils.validation import check_is_fitted
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.estimators import gathered
-from unpooled.estimators.base import FederatedEstimator
-from unpooled.estimators.traffic import together
+from unpooled.estimators.base import SharesGramMatrices
 from unpooled.fit import Fit
-from unpooled.ledger import Ledger
 from unpooled.preprocessing import prepare
 from unpooled.preprocessing.prepared import Prepared
 from unpooled.preprocessing.site_intercepts import SiteIntercepts
 from unpooled.problem import Problem
+from unpooled.validation import is_sparse
 
 if TYPE_CHECKING:
     from unpooled.inference.result import Inference
 
 
-class FederatedLinearModel(FederatedEstimator):
-    """A model x·w + b. What the parameters do that all of them have, besides those of ``FederatedEstimator``:
+@dataclass(eq=False, repr=False, kw_only=True)
+class FederatedLinearModel(SharesGramMatrices):
+    """A model x·w + b. Parameters besides those of ``FederatedEstimator`` and ``SharesGramMatrices``:
 
     standardise : whether the penalty sees columns of mean zero and variance one, over the rows of all clients
         (one round). ``coef_`` and ``intercept_`` are for the rows as they came. Sparse rows are only scaled.
@@ -37,12 +37,13 @@ class FederatedLinearModel(FederatedEstimator):
         mean, ``site_intercepts_`` has them all, and ``predict(X, clients=…)`` uses them (one round more).
     """
 
-    standardise: bool
-    missing: str
-    unpenalised: Any
-    site_intercepts: bool
+    standardise: bool = False
+    missing: str = "refuse"
+    site_intercepts: bool = False
 
-    site_intercepts_: SiteIntercepts | None
+    site_intercepts_: SiteIntercepts | None = field(init=False)
+    _prepared: Prepared = field(init=False)
+    _fill: Float | None = field(init=False)
 
     def _prepare(self, data: FederatedData) -> FederatedData:
         free = getattr(self, "unpenalised", ())
@@ -65,16 +66,18 @@ class FederatedLinearModel(FederatedEstimator):
         return self._prepared.problem(loss, penalty, bool(self.fit_intercept))
 
     def _keep(self, fit: Fit, data: FederatedData) -> None:
-        prepared, found = self._prepared, Ledger()
+        prepared = self._prepared
+        self._fill = None if prepared.fill is None else prepared.fill.ravel()
         self.site_intercepts_ = None
-        w, intercept = prepared.back(fit.w, fit.intercept, is_path=False)
+        ledger = prepared.ledger + fit.ledger
         if self.site_intercepts:
             self.site_intercepts_ = prepared.site_intercepts(fit.w, fit.problem, engine=self.engine)
-            intercept, found = self.site_intercepts_.unknown, self.site_intercepts_.ledger
-        ledger = together(prepared.ledger, fit.ledger, found)
+            ledger += self.site_intercepts_.ledger
         super()._keep(replace(fit, ledger=ledger, notes=[*prepared.notes, *fit.notes]), data)
-        self._set_model(w, intercept)
-        self._fill = None if prepared.fill is None else prepared.fill.ravel()
+
+    def _model(self, fit: Fit) -> tuple[Float, Any]:
+        w, intercept = self._prepared.back(fit.w, fit.intercept, is_path=False)
+        return w, intercept if self.site_intercepts_ is None else self.site_intercepts_.unknown
 
     def inference(self, columns: Any = None, *, level: float = 0.95, **options: Any) -> Inference:
         """Estimates free of shrinkage, standard errors, p-values and intervals, for the rows as they came.
@@ -109,7 +112,7 @@ class FederatedLinearModel(FederatedEstimator):
         """x·w + b for each row, (n,), or (n, C) for classes; b that of the row's client where it has one."""
         check_is_fitted(self)
         X = gathered.features(self, X)
-        if self._fill is not None and not gathered.is_sparse(X):
+        if self._fill is not None and not is_sparse(X):
             X = np.where(np.isnan(X), self._fill, X)
         Z = np.asarray(X @ self.coef_.T)
         if clients is None or self.site_intercepts_ is None:
@@ -126,9 +129,6 @@ class FederatedLinearModel(FederatedEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "mean"
         return tags
-
-    _prepared: Prepared
-    _fill: Float | None
 
 
 class FederatedLinearRegressor(RegressorMixin, FederatedLinearModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from unpooled.data import FederatedData
 from unpooled.estimators import gathered
 from unpooled.estimators.classes import agree, class_factors
 from unpooled.estimators.linear import FederatedLinearModel
-from unpooled.estimators.traffic import together
 from unpooled.fit import Fit
 from unpooled.losses import Logistic, Softmax
 from unpooled.penalties import ElasticNet
@@ -23,49 +22,13 @@ from unpooled.penalties.inputs import positive_number
 from unpooled.problem import Problem
 
 
-class FederatedLogisticRegression(ClassifierMixin, FederatedLinearModel):
-    """minimise  C Σ_i s_i ℓ(x_i, y_i; w, b) + ρ‖w‖₁ + (1 − ρ)/2·‖w‖²,  ρ = ``l1_ratio``,
+@dataclass(eq=False, repr=False, kw_only=True)
+class LogisticModel(ClassifierMixin, FederatedLinearModel):
+    """A classifier by logistic or multinomial regression, whatever chooses C."""
 
-    ℓ the negative log-likelihood: log(1 + e^{−yz}) for two classes, log Σ_c e^{z_c} − z_y (multinomial) for
-    more. The objective and its scaling are those of ``sklearn.linear_model.LogisticRegression``, sample
-    weights included. ``class_weight`` multiplies them: "balanced" with the counts of all clients together,
-    or a dictionary. Labels may be of any kind; clients agree on them in a round of its own, which is in the
-    ledger, and a client may have rows of one class only. ``coef_`` is (1, p) or (C, p). The other parameters
-    and the fitted attributes are those of ``FederatedLinearModel``; ``problem_`` is the same divided by CΣs.
-    """
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        l1_ratio: float = 1.0,
-        class_weight: Any = None,
-        fit_intercept: bool = True,
-        standardise: bool = False,
-        missing: str = "refuse",
-        unpenalised: Any = (),
-        site_intercepts: bool = False,
-        solver: Any = "auto",
-        tol: float = 1e-8,
-        max_rounds: int = 500,
-        min_rows: int = 10,
-        second_order: bool = True,
-        engine: Any = None,
-    ):
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.standardise = standardise
-        self.missing = missing
-        self.unpenalised = unpenalised
-        self.site_intercepts = site_intercepts
-        self.solver = solver
-        self.tol = tol
-        self.max_rounds = max_rounds
-        self.min_rows = min_rows
-        self.second_order = second_order
-        self.engine = engine
+    l1_ratio: float = 1.0
+    class_weight: Any = None
+    unpenalised: Any = ()
 
     def _gather(self, X: Any, y: Any, clients: Any, sample_weight: Any) -> tuple[FederatedData, Array]:
         if isinstance(X, FederatedData):
@@ -86,13 +49,9 @@ class FederatedLogisticRegression(ClassifierMixin, FederatedLinearModel):
     def _penalty(self, lam: float) -> Any:
         return ElasticNet(lam, self.l1_ratio)
 
-    def _lam(self, data: FederatedData) -> float:
-        C = positive_number("C", self.C)
-        return 1.0 / (C * self._total)
-
     def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
         fit = super()._solve(problem, data, number)
-        return replace(fit, ledger=together(self._agreement, fit.ledger))
+        return replace(fit, ledger=self._agreement + fit.ledger)
 
     def _set_model(self, w: Float, intercept: Any) -> None:
         self.coef_ = np.ascontiguousarray(np.atleast_2d(w.T))
@@ -119,3 +78,21 @@ class FederatedLogisticRegression(ClassifierMixin, FederatedLinearModel):
         Z = np.column_stack([np.zeros_like(Z), Z]) if Z.ndim == 1 else Z
         Z = Z - Z.max(axis=1, keepdims=True)
         return np.asarray(Z - np.log(np.exp(Z).sum(axis=1, keepdims=True)))
+
+
+@dataclass(eq=False, repr=False)
+class FederatedLogisticRegression(LogisticModel):
+    """minimise  C Σ_i s_i ℓ(x_i, y_i; w, b) + ρ‖w‖₁ + (1 − ρ)/2·‖w‖²,  ρ = ``l1_ratio``,
+
+    ℓ the negative log-likelihood: log(1 + e^{−yz}) for two classes, log Σ_c e^{z_c} − z_y (multinomial) for
+    more. The objective and its scaling are those of ``sklearn.linear_model.LogisticRegression``, sample
+    weights included. ``class_weight`` multiplies them: "balanced" with the counts of all clients together,
+    or a dictionary. Labels may be of any kind; clients agree on them in a round of its own, which is in the
+    ledger, and a client may have rows of one class only. ``coef_`` is (1, p) or (C, p). The other parameters
+    and the fitted attributes are those of ``FederatedLinearModel``; ``problem_`` is the same divided by CΣs.
+    """
+
+    C: float = 1.0
+
+    def _lam(self, data: FederatedData) -> float:
+        return 1.0 / (positive_number("C", self.C) * self._total)

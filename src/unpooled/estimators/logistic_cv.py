@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ import numpy as np
 from unpooled.arrays import Array, Float
 from unpooled.cross_validation import CrossValidation
 from unpooled.data import FederatedData
-from unpooled.estimators.cross_validated import CrossValidated, with_ledger
-from unpooled.estimators.logistic import FederatedLogisticRegression
-from unpooled.estimators.traffic import together
+from unpooled.estimators.cross_validated import CrossValidated
+from unpooled.estimators.logistic import LogisticModel
 from unpooled.fit import Fit
 from unpooled.problem import Problem
 
 
-class FederatedLogisticRegressionCV(CrossValidated, FederatedLogisticRegression):
+@dataclass(eq=False, repr=False)
+class FederatedLogisticRegressionCV(CrossValidated, LogisticModel):
     """``FederatedLogisticRegression`` with C by the held-out log loss.
 
     The path is one of α = 1/(CΣs), the penalty beside the mean loss, so that it means the same for folds of
@@ -27,48 +28,8 @@ class FederatedLogisticRegressionCV(CrossValidated, FederatedLogisticRegression)
     ``FederatedLogisticRegression`` and ``FederatedLinearModel``.
     """
 
-    def __init__(
-        self,
-        *,
-        Cs: Any = None,
-        l1_ratio: float = 1.0,
-        class_weight: Any = None,
-        n_alphas: int = 100,
-        eps: float = 1e-3,
-        cv: Any = 5,
-        rule: str = "min",
-        seed: int = 0,
-        fit_intercept: bool = True,
-        standardise: bool = False,
-        missing: str = "refuse",
-        unpenalised: Any = (),
-        site_intercepts: bool = False,
-        solver: Any = "auto",
-        tol: float = 1e-8,
-        max_rounds: int = 500,
-        min_rows: int = 10,
-        second_order: bool = True,
-        engine: Any = None,
-    ):
-        self.Cs = Cs
-        self.l1_ratio = l1_ratio
-        self.class_weight = class_weight
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.cv = cv
-        self.rule = rule
-        self.seed = seed
-        self.fit_intercept = fit_intercept
-        self.standardise = standardise
-        self.missing = missing
-        self.unpenalised = unpenalised
-        self.site_intercepts = site_intercepts
-        self.solver = solver
-        self.tol = tol
-        self.max_rounds = max_rounds
-        self.min_rows = min_rows
-        self.second_order = second_order
-        self.engine = engine
+    _: KW_ONLY
+    Cs: Any = None
 
     def _lambdas(self, data: FederatedData) -> Float | None:
         if self.Cs is None:
@@ -84,7 +45,7 @@ class FederatedLogisticRegressionCV(CrossValidated, FederatedLogisticRegression)
         result = self._cross_validate(problem, data, self._folds(data, number))
         fit = self._keep_cross_validation(problem, result)
         self.C_, self.Cs_ = 1.0 / (self.alpha_ * self._total), 1.0 / (self.alphas_ * self._total)
-        return with_ledger(fit, together(self._agreement, fit.ledger))
+        return replace(fit, ledger=self._agreement + fit.ledger)
 
     def _keep_losses(self, result: CrossValidation) -> None:
         self.log_loss_path_ = result.losses

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unpooled.arrays import Array, Float
 from unpooled.data import FederatedData
 from unpooled.estimators import gathered
-from unpooled.estimators.base import FederatedRegressor
-from unpooled.estimators.matrix_problem import MatrixProblem
-from unpooled.estimators.traffic import together
+from unpooled.estimators.base import FederatedRegressor, WithAlpha
+from unpooled.estimators.matrix_problem import MatrixProblem, two_sizes
 from unpooled.fit import Fit
 from unpooled.ledger import Ledger
 from unpooled.losses import Squared
 from unpooled.penalties import Nuclear
-from unpooled.penalties.inputs import finite_number
 from unpooled.problem import Problem
 
 
-class FederatedMatrixCompletion(FederatedRegressor):
+@dataclass(eq=False, repr=False)
+class FederatedMatrixCompletion(WithAlpha, FederatedRegressor):
     """minimise  1/(2N) Σ_n (y_n − M_{i_n j_n} − b)² + α‖M‖_*,  ‖M‖_* = Σ σ_i(M).
 
     A row of X is a pair (i, j) of whole numbers from 0, y the value observed there; an entry may be observed
@@ -37,24 +36,8 @@ class FederatedMatrixCompletion(FederatedRegressor):
     ``FederatedEstimator``.
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        shape: tuple[int, int] | None = None,
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        tol: float = 1e-8,
-        max_rounds: int = 500,
-        engine: Any = None,
-    ):
-        self.alpha = alpha
-        self.shape = shape
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_rounds = max_rounds
-        self.engine = engine
+    _: KW_ONLY
+    shape: tuple[int, int] | None = None
 
     def _gather(self, X: Any, y: Any, clients: Any, sample_weight: Any) -> tuple[FederatedData, Array]:
         if isinstance(X, FederatedData):
@@ -74,16 +57,19 @@ class FederatedMatrixCompletion(FederatedRegressor):
         least = (int(pairs[:, 0].max()) + 1, int(pairs[:, 1].max()) + 1)
         if self.shape is None:
             return least
-        if len(self.shape) != 2 or any(int(size) != size or size < 1 for size in self.shape):
-            raise ValueError(f"shape must be two whole numbers, got {self.shape!r}")
-        shape = (int(self.shape[0]), int(self.shape[1]))
+        shape = two_sizes(self.shape)
         if shape[0] < least[0] or shape[1] < least[1]:
             raise ValueError(f"shape={shape}, but X holds pairs up to ({least[0] - 1}, {least[1] - 1})")
         return shape
 
-    def _problem(self, data: FederatedData) -> Problem:
-        penalty = Nuclear(finite_number("alpha", self.alpha, 0.0))
-        return MatrixProblem(Squared(), penalty, bool(self.fit_intercept), shape=self._shape)
+    def _loss(self, data: FederatedData) -> Any:
+        return Squared()
+
+    def _penalty(self, lam: float) -> Any:
+        return Nuclear(lam)
+
+    def _stated(self, loss: Any, penalty: Any) -> Problem:
+        return MatrixProblem(loss, penalty, bool(self.fit_intercept), shape=self._shape)
 
     def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
         fit = super()._solve(problem, data, number)
@@ -91,16 +77,10 @@ class FederatedMatrixCompletion(FederatedRegressor):
             return fit
         K = data.n_clients  # each sends its largest numbers, and is sent the shape
         agreement = replace(Ledger().after_answers(K, 2 * K, 2 * K, ("largest pair",)), setup_rounds=1)
-        return replace(fit, ledger=together(agreement, fit.ledger))
+        return replace(fit, ledger=agreement + fit.ledger)
 
     def _options(self) -> dict[str, Any]:
-        solver = "anderson" if self.solver == "auto" else self.solver
-        return {
-            "solver": solver,
-            "tol": self.tol,
-            "max_rounds": self.max_rounds,
-            "engine": self.engine,
-        }
+        return super()._options() | {"solver": "anderson" if self.solver == "auto" else self.solver}
 
     def predict(self, X: Any) -> Float:
         """M_ij + b for each pair (i, j) of X."""

@@ -44,3 +44,10 @@ class MatrixProblem(Problem):
     def with_lam(self, lam: float) -> MatrixProblem:
         """The same problem with another λ."""
         return dataclasses.replace(self, penalty=self.penalty.with_lam(lam))
+
+
+def two_sizes(shape: Any) -> tuple[int, int]:
+    """A parameter ``shape``, checked."""
+    if len(shape) != 2 or any(int(size) != size or size < 1 for size in shape):
+        raise ValueError(f"shape must be two whole numbers, got {shape!r}")
+    return int(shape[0]), int(shape[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,14 @@ from sklearn.metrics import d2_tweedie_score
 
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
+from unpooled.estimators.base import WithAlpha
 from unpooled.estimators.linear import FederatedLinearRegressor
 from unpooled.losses import Poisson
 from unpooled.penalties import ElasticNet
 
 
-class FederatedPoissonRegressor(FederatedLinearRegressor):
+@dataclass(eq=False, repr=False)
+class FederatedPoissonRegressor(WithAlpha, FederatedLinearRegressor):
     """minimise  1/N Σ_i (e^{z_i} − y_i z_i) + α(ρ‖w‖₁ + (1 − ρ)/2·‖w‖²),  z_i = x_i·w + b,  ρ = ``l1_ratio``.
 
     The mean of y is modelled as e^{x·w + b}. scikit-learn's ``PoissonRegressor`` has the squared norm only:
@@ -22,36 +25,9 @@ class FederatedPoissonRegressor(FederatedLinearRegressor):
     1/Σs Σ_i s_i (…). The other parameters and the fitted attributes are those of ``FederatedLinearModel``.
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        l1_ratio: float = 1.0,
-        fit_intercept: bool = True,
-        standardise: bool = False,
-        missing: str = "refuse",
-        unpenalised: Any = (),
-        site_intercepts: bool = False,
-        solver: Any = "auto",
-        tol: float = 1e-8,
-        max_rounds: int = 500,
-        min_rows: int = 10,
-        second_order: bool = True,
-        engine: Any = None,
-    ):
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.standardise = standardise
-        self.missing = missing
-        self.unpenalised = unpenalised
-        self.site_intercepts = site_intercepts
-        self.solver = solver
-        self.tol = tol
-        self.max_rounds = max_rounds
-        self.min_rows = min_rows
-        self.second_order = second_order
-        self.engine = engine
+    _: KW_ONLY
+    l1_ratio: float = 1.0
+    unpenalised: Any = ()
 
     def _loss(self, data: FederatedData) -> Any:
         return Poisson()

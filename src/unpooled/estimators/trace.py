@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from unpooled.arrays import Array, Float
 from unpooled.data import FederatedData
-from unpooled.estimators.base import FederatedRegressor
-from unpooled.estimators.matrix_problem import MatrixProblem
+from unpooled.estimators.base import FederatedRegressor, SharesGramMatrices, WithAlpha
+from unpooled.estimators.matrix_problem import MatrixProblem, two_sizes
 from unpooled.losses import Squared
 from unpooled.penalties import Nuclear
-from unpooled.penalties.inputs import finite_number
 from unpooled.problem import Problem
 
 
-class FederatedTraceRegressor(FederatedRegressor):
+@dataclass(eq=False, repr=False)
+class FederatedTraceRegressor(WithAlpha, FederatedRegressor, SharesGramMatrices):
     """minimise  1/(2N) Σ_i (y_i − ⟨X_i, W⟩ − b)² + α‖W‖_*,  W of shape (p1, p2), ‖W‖_* = Σ σ_i(W).
 
     X is (n, p1, p2); or, as pipelines want it, (n, p1·p2) with each matrix row by row and ``shape=(p1, p2)``.
@@ -26,28 +26,8 @@ class FederatedTraceRegressor(FederatedRegressor):
     the fitted attributes are those of ``FederatedEstimator``.
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        shape: tuple[int, int] | None = None,
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        tol: float = 1e-8,
-        max_rounds: int = 500,
-        min_rows: int = 10,
-        second_order: bool = True,
-        engine: Any = None,
-    ):
-        self.alpha = alpha
-        self.shape = shape
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_rounds = max_rounds
-        self.min_rows = min_rows
-        self.second_order = second_order
-        self.engine = engine
+    _: KW_ONLY
+    shape: tuple[int, int] | None = None
 
     def _gather(self, X: Any, y: Any, clients: Any, sample_weight: Any) -> tuple[FederatedData, Array]:
         given = self._row_shape(X)
@@ -62,19 +42,20 @@ class FederatedTraceRegressor(FederatedRegressor):
             if self.shape is not None and tuple(self.shape) != own:
                 raise ValueError(f"shape={self.shape}, but the rows of X have shape {own}")
             return int(own[0]), int(own[1])
-        if self.shape is None:
-            return None
-        if len(self.shape) != 2 or any(int(size) != size or size < 1 for size in self.shape):
-            raise ValueError(f"shape must be two whole numbers, got {self.shape!r}")
-        return int(self.shape[0]), int(self.shape[1])
+        return None if self.shape is None else two_sizes(self.shape)
 
     def _prepare(self, data: FederatedData) -> FederatedData:
         flat = data.X if data.is_sparse else data.X.reshape(data.n_rows, -1)
         return replace(data, X=flat, truth=None)
 
-    def _problem(self, data: FederatedData) -> Problem:
-        penalty = Nuclear(finite_number("alpha", self.alpha, 0.0))
-        return MatrixProblem(Squared(), penalty, bool(self.fit_intercept), shape=self._shape)
+    def _loss(self, data: FederatedData) -> Any:
+        return Squared()
+
+    def _penalty(self, lam: float) -> Any:
+        return Nuclear(lam)
+
+    def _stated(self, loss: Any, penalty: Any) -> Problem:
+        return MatrixProblem(loss, penalty, bool(self.fit_intercept), shape=self._shape)
 
     def predict(self, X: Any) -> Float:
         """⟨X_i, W⟩ + b for each row, of shape (p1, p2) or flat."""
