@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from unpooled.algorithms.exact.base import ExactSolver
 from unpooled.algorithms.exact.choose import choose
 from unpooled.algorithms.exact.rounds import Server, Solve
 from unpooled.algorithms.exact.site import unpacked
@@ -19,6 +19,7 @@ from unpooled.engines.oracles import Fold, Question
 from unpooled.ledger import Ledger
 from unpooled.path import Path, Point, assembled, check_grid, grid_of, opened_tasks, walk
 from unpooled.problem import BoundProblem, Problem
+from unpooled.sampling import own_draws
 from unpooled.solve import bind, check_numbers, open_clients
 
 RULES = ("min", "1se")
@@ -101,14 +102,7 @@ def cross_validate(
     of, count = fold_numbers(folds, data, seed)
     chosen, notes = choose(bound, solver, min_rows, second_order)
     server = Server(open_clients(engine, data))
-    zero = np.zeros(bound.layout.size)
-    left_out: list[Arrays] = []
-    # fold by fold, rows less the site's mean do not add up: sites then centre each training set
-    if isinstance(chosen, SufficientStatistics) and not problem.has_site_intercepts:
-        tasks, left_out = from_statistics(chosen, bound, of, count, server)
-    else:
-        kept = [None, *(Fold(of, f, held_out=False) for f in range(count))]
-        tasks = [Solve(chosen, bound, chosen.init(bound, zero), fold) for fold in kept]
+    tasks, left_out = fold_tasks(chosen, bound, of, count, server)
     tasks = opened_tasks(tasks, server, notes, data.n_clients)
     grid = grid_of(tasks[0], server, lambdas, n_lambdas, ratio)
     points = walk(tasks, grid, at_once, server, tol, max_rounds)
@@ -131,8 +125,7 @@ def deal(data: FederatedData, folds: int, seed: int) -> Array:
     """
     of = np.empty(data.n_rows, dtype=np.int64)
     for name, start, stop in zip(data.ids, data.offsets[:-1], data.offsets[1:], strict=True):
-        key = int.from_bytes(hashlib.blake2b(repr(name).encode(), digest_size=8).digest())
-        draws = np.random.default_rng([seed, key, folds])
+        draws = own_draws(name, seed, folds)
         of[start:stop] = (draws.permutation(int(stop - start)) + draws.integers(folds)) % folds
     return of
 
@@ -158,7 +151,19 @@ def fold_numbers(folds: Any, data: FederatedData, seed: int) -> tuple[Array, int
     return of, count
 
 
-def from_statistics(
+def fold_tasks(
+    solver: ExactSolver, bound: BoundProblem, of: Array, count: int, server: Server
+) -> tuple[list[Solve], list[Arrays]]:
+    """The fit to all rows and those without a fold; the folds' statistics, where they suffice."""
+    # fold by fold, rows less the site's mean do not add up: sites then centre each training set
+    if isinstance(solver, SufficientStatistics) and not bound.problem.has_site_intercepts:
+        return _from_statistics(solver, bound, of, count, server)
+    zero = np.zeros(bound.layout.size)
+    kept = [None, *(Fold(of, f, held_out=False) for f in range(count))]
+    return [Solve(solver, bound, solver.init(bound, zero), fold) for fold in kept], []
+
+
+def _from_statistics(
     solver: SufficientStatistics, bound: BoundProblem, of: Array, count: int, server: Server
 ) -> tuple[list[Solve], list[Arrays]]:
     """The fit to all rows and those without a fold, from statistics sent fold by fold in one round."""

@@ -14,8 +14,8 @@ from unpooled.arrays import Array
 from unpooled.kernel import kernel, vectorised
 from unpooled.rows import add_intercepts, sum_residuals
 
-sparse_margins = vectorised(blocks.sparse_margins)
-sparse_adjoint = vectorised(blocks.sparse_adjoint)
+sparse_margins = vectorised(blocks.sparse_margins, "sparse_products")
+sparse_adjoint = vectorised(blocks.sparse_adjoint, "sparse_products")
 
 
 class FeatureMajorRows(NamedTuple):

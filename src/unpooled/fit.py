@@ -10,7 +10,7 @@ import numpy as np
 from unpooled.arrays import Arrays, Float
 from unpooled.certificate import Certificate
 from unpooled.kinds import in_words
-from unpooled.ledger import Ledger, megabytes
+from unpooled.ledger import Ledger
 from unpooled.problem import Problem
 
 
@@ -49,8 +49,7 @@ class Fit:
             f"{type(self.problem.loss).__name__} + {self.problem.penalty!r}, by {self.solver}",
             f"  {kept} of {self.w.size} coefficients are not zero; objective {objective:.10g}",
             f"  {self.certificate}; tolerance {self.tol:g} {ended}",
-            f"  {self.ledger.rounds} {'round' if self.ledger.rounds == 1 else 'rounds'}, "
-            f"{megabytes(self.ledger.bytes_up)} up, {megabytes(self.ledger.bytes_down)} down",
+            f"  {self.ledger}",
             f"  left the sites: {in_words(self.ledger.kinds)}",
         ]
         return "\n".join(lines + [f"  {note}" for note in self.notes])

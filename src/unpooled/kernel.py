@@ -26,6 +26,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,9 @@ def method(name: str, default: Kernel | None = None) -> Callable[..., Any]:
     return call
 
 
-def vectorised(plain: Kernel) -> Callable[..., Any]:
+def vectorised(plain: Kernel, module: str = "vector_products") -> Callable[..., Any]:
     """A function that is ``plain``; where compiled code calls it with arrays that the host has vectors for,
-    it is the kernel of the same name in ``vector_products`` or ``sparse_products``.
+    it is the kernel of the same name in ``module``.
     """
 
     name = plain.py_func.__name__
@@ -131,10 +132,7 @@ def vectorised(plain: Kernel) -> Callable[..., Any]:
 
         if not simd.fits(*args):
             return plain
-        from unpooled import sparse_products, vector_products
-
-        module = sparse_products if hasattr(sparse_products, name) else vector_products
-        return getattr(module, name)  # type: ignore[no-any-return]
+        return getattr(import_module(f"unpooled.{module}"), name)  # type: ignore[no-any-return]
 
     call.__name__ = call.__qualname__ = name
     _learn(call, choose)

@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from unpooled.wording import counted
+
 
 class Traffic(NamedTuple):
     """Numbers sent, and the bytes they took; a sparse vector's bytes include the numbers of its features."""
@@ -67,7 +69,8 @@ class Ledger:
         return Ledger(**{name: count + theirs[name] for name, count in mine.items()}, kinds=kinds)
 
     def __str__(self) -> str:
-        return f"{self.rounds} rounds, {megabytes(self.bytes_up)} up, {megabytes(self.bytes_down)} down"
+        rounds, up, down = counted(self.rounds, "round"), megabytes(self.bytes_up), megabytes(self.bytes_down)
+        return f"{rounds}, {up} up, {down} down"
 
 
 def megabytes(count: int) -> str:

@@ -15,7 +15,7 @@ from unpooled.layout import Layout
 from unpooled.losses.base import LinearLoss
 from unpooled.penalties.base import Penalty
 from unpooled.plain import PlainLoss, PlainRegulariser
-from unpooled.regulariser import Constrained, Entrywise, Free, Indexed, Regulariser
+from unpooled.regulariser import Constrained, Entrywise, Free, Regulariser
 from unpooled.validation import is_number
 
 if TYPE_CHECKING:
@@ -129,9 +129,8 @@ class BoundProblem:
             n, ball = layout.n_coefficients, float(self.problem.ball)
             if not math.isinf(ball) or self.constrained:
                 return Regulariser(record, Constrained(n, ball))
-            if hasattr(record, "entry_at"):
-                return Regulariser(record, Indexed(n))
-            return Regulariser(record, Entrywise(n) if hasattr(record, "entry") else Free(n))
+            entrywise = hasattr(record, "entry") or hasattr(record, "entry_at")
+            return Regulariser(record, Entrywise(n) if entrywise else Free(n))
         return PlainRegulariser(penalty, layout, float(self.problem.ball))
 
     @property

@@ -7,11 +7,27 @@ from types import TracebackType
 from typing import Any, Self
 
 
-class Bar:
+class Shown:
+    """Something with a bar of rich's, or with none where nobody looks; it runs inside ``with``."""
+
+    _bar: Any = None
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+class Bar(Shown):
     """A bar with round, objective and time left; does nothing when ``shown`` is False (None: a terminal?)."""
 
     def __init__(self, title: str, rounds: int, done: int, shown: bool | None):
-        self._bar: Any = None
         if shown if shown is not None else sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -27,17 +43,6 @@ class Bar:
                 console=Console(stderr=True),
             )
             self._task = self._bar.add_task(title, total=rounds, completed=done, objective="…")
-
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
     def say(self, sentence: str) -> None:
         """Print a sentence above the bar."""

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 from unpooled.arrays import Array
 from unpooled.kernel import kernel, method
 from unpooled.penalties.base import constrained_prox as penalty_constrained_prox
-from unpooled.penalties.base import entry
+from unpooled.penalties.base import entry_at
 from unpooled.penalties.base import prox as penalty_prox
 from unpooled.penalties.base import subgradient as penalty_subgradient
-from unpooled.penalties.weighted import entry_at
 
 prox = method("prox")
 domain_prox = method("prox")
@@ -66,7 +65,7 @@ class Free(NamedTuple):
 
 
 class Entrywise(NamedTuple):
-    """``Free`` for a penalty whose record has the kernel ``entry``, the prox of one number."""
+    """``Free`` for a penalty whose record has the kernel ``entry`` or ``entry_at``: the prox of a number."""
 
     n_penalised: int
 
@@ -80,30 +79,6 @@ class Entrywise(NamedTuple):
         self, penalty: Any, step: DualStep, h: Array, G: Array, center: Array, v: Array, w: Array
     ) -> None:
         """The dual step in one pass over memory, which is what bounds its speed."""
-        scale = -1.0 / step.c
-        for q in range(self.n_penalised):
-            h[q] += step.alpha * (G[q] - step.half_mu * w[q])
-            w[q] = entry(penalty, scale * h[q], step.A / step.c)
-        for q in range(self.n_penalised, h.size):
-            h[q] += step.alpha * (G[q] - step.half_mu * w[q])
-            w[q] = scale * h[q]
-
-
-class Indexed(NamedTuple):
-    """``Free`` for a penalty whose record has the kernel ``entry_at``, the prox of coordinate j."""
-
-    n_penalised: int
-
-    @kernel
-    def prox(self, penalty: Any, v: Array, step: float, center: Array, radius: float, out: Array) -> None:
-        """out ← argmin ½‖w − v‖² + step·h(w)."""
-        penalty_prox(penalty, v[: self.n_penalised], step, out[: self.n_penalised])
-
-    @kernel
-    def dual_step(
-        self, penalty: Any, step: DualStep, h: Array, G: Array, center: Array, v: Array, w: Array
-    ) -> None:
-        """The dual step in one pass over memory."""
         scale = -1.0 / step.c
         for q in range(self.n_penalised):
             h[q] += step.alpha * (G[q] - step.half_mu * w[q])

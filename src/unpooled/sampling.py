@@ -8,6 +8,7 @@ threads, nor on which other clients were sampled, nor on the engine.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
+from unpooled.validation import ClientId
 
 Word: TypeAlias = Any  # an unsigned number below 2³² held in 64 bits
 
@@ -56,6 +58,12 @@ def draw(seed: Word, step: Word, client: Word, round: Word, identity: Array, cho
     for i in range(b - 1, -1, -1):
         j = swapped[i]
         identity[i], identity[j] = identity[j], identity[i]
+
+
+def own_draws(name: ClientId, seed: int, *more: int) -> np.random.Generator:
+    """A client's generator for splits of its rows: by the seed and its id, whoever else takes part."""
+    key = int.from_bytes(hashlib.blake2b(repr(name).encode(), digest_size=8).digest())
+    return np.random.default_rng([seed, key, *more])
 
 
 def cohort(seed: int, round: int, n_clients: int, size: int | None) -> npt.NDArray[np.int64]:

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from unpooled.algorithms.exact.anderson import AndersonProxGradient
+from unpooled.algorithms.exact.base import reasons
 from unpooled.algorithms.exact.choose import choose
 from unpooled.algorithms.exact.rounds import Server, Solve, columns
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
@@ -18,6 +19,7 @@ from unpooled.engines.local import Local
 from unpooled.fit import Fit
 from unpooled.problem import BoundProblem, Problem
 from unpooled.validation import is_number
+from unpooled.wording import counted
 
 
 def solve(
@@ -94,15 +96,10 @@ def open_clients(engine: Any, data: FederatedData) -> Any:
 
 def refusal(task: Solve, n_clients: int) -> str:
     """Why second-order statistics were not shared."""
-    rows, values = (int(count) for count in task.state.arrays["refused"])
     least = task.solver.min_rows
-    reasons = [f"{rows} of {n_clients} clients have fewer than {least} rows"] if rows else []
-    if values:
-        reasons.append(
-            f"{values} of {n_clients} clients have a column in which fewer than {least} rows stand out"
-        )
+    why = reasons(task.state.arrays["refused"], n_clients, least)
     return (
-        f"{task.solver.name} was refused, {' and '.join(reasons)}: Gram matrices and Hessians could give "
+        f"{task.solver.name} was refused, {why}: Gram matrices and Hessians could give "
         f"rows away there. Gradients were used instead; min_rows={least} sets the limit."
     )
 
@@ -152,9 +149,8 @@ def not_converged(task: Solve, tol: float, rounds: int) -> None:
         remedy = "raise max_rounds or tol"
     else:
         remedy = "raise max_rounds or tol, scale the features, or allow second-order statistics"
-    count = f"{rounds} round{'' if rounds == 1 else 's'}"
     warnings.warn(
-        f"{task.solver.name} stopped after {count} with a {task.certificate.kind} of "
+        f"{task.solver.name} stopped after {counted(rounds, 'round')} with a {task.certificate.kind} of "
         f"{task.certificate.relative:.2g} of its scale, above tol={tol:g}: {remedy}",
         ConvergenceWarning,
         stacklevel=4,

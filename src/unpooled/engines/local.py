@@ -135,7 +135,12 @@ class LocalClients:
         algorithm = self.algorithm
         if not problem.is_compiled or algorithm.memory or not algorithm.coordinatewise:
             return False
-        return isinstance(problem.regulariser.domain, Entrywise)
+        penalty, domain = problem.regulariser
+        return isinstance(domain, Entrywise) and hasattr(penalty, "entry")
+
+    def _moving(self, w: Array) -> Array:
+        """The features with a coefficient that is not zero: without a gradient the others stay."""
+        return np.flatnonzero(w[: self.layout.n_coefficients].reshape(self.layout.n_outputs, -1).any(axis=0))
 
     @functools.cached_property
     def _occupied(self) -> Any:
@@ -158,7 +163,7 @@ class LocalClients:
         from unpooled.engines import touched
 
         n_outputs, p, n_steps = draws.n_outputs, self.rows.n_columns, self.algorithm.local_steps
-        moving = np.flatnonzero(w[: n_outputs * p].reshape(n_outputs, p).any(axis=0))
+        moving = self._moving(w)
         like = np.empty((len(self.algorithm.uploads), 0), self.dtype)
         base = np.zeros((len(like), self.layout.size))
         rooms = touched.room(self.rows, draws, n_steps, cohort)
@@ -198,10 +203,9 @@ class LocalClients:
         """Uploads of clients that leave out the columns that are vacant in their rows."""
         from unpooled.engines import vacant
 
-        n_outputs, p = draws.n_outputs, self.rows.X.shape[1]
         records = (plan, problem.loss, self.rows, draws, problem.regulariser.penalty)
         function = vacant.compiled_occupied(*foreign_records(records))
-        moving = np.flatnonzero(w[: n_outputs * p].reshape(n_outputs, p).any(axis=0))
+        moving = self._moving(w)
         still = np.zeros((len(self.algorithm.uploads), self.layout.size), self.dtype)
 
         def run(cohort: Array, memory: Array, up: Array, sound: Array) -> None:

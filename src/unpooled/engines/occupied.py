@@ -114,12 +114,13 @@ def occupied(X: Array, offsets: Array, several: bool) -> Kept:
     if is_mapped(X):
         return None
     clients = np.arange(len(offsets) - 1)
-    for chosen in (clients[:: max(1, len(clients) // SAMPLE)], clients):
+    samples = [clients[:: len(clients) // SAMPLE]] if len(clients) >= 2 * SAMPLE else []
+    for chosen in (*samples, clients):
         parts = [X[offsets[k] : offsets[k + 1]] for k in chosen]
         present = [part != 0 for part in parts]
         columns = [np.flatnonzero(each.any(axis=0)) for each in present]
         counts, size = np.array([len(own) for own in columns]), sum(part.size for part in parts)
-        n_nonzeros = sum(int(np.count_nonzero(each)) for each in present)
+        n_nonzeros = sum(int(np.count_nonzero(each)) for each in present) if several else size
         is_sparse = several and n_nonzeros <= SPARSE * size
         if not is_sparse and counts.mean() > WORTHWHILE * X.shape[1]:
             return None

@@ -25,7 +25,7 @@ from unpooled.engines.cohort import all_sound
 from unpooled.kernel import compiled, kernel
 from unpooled.layout import Layout
 from unpooled.ledger import Traffic
-from unpooled.localise import RoundOracle, draw_batches, localise, no_rows, number_anew
+from unpooled.localise import RoundOracle, draw_batches, gather, localise, no_rows, number_anew
 from unpooled.regulariser import Entrywise, Regulariser
 
 IDLE = 4096  # coordinates that no client touches go through the loop so many at a time
@@ -77,23 +77,13 @@ def run_one(
     n = local.n_columns
     point = np.empty((down.shape[0], n_outputs * n + n_intercepts), down.dtype)
     for row in range(down.shape[0]):
-        gather(down[row], feature, n, p, n_outputs, point[row])
+        gather(down[row], feature, n, p, n_outputs, n, 1, point[row])
     up = uploads.values[:, at : at + point.shape[1]]
     oracle = RoundOracle(loss, local, batches, n_outputs)
     regulariser = Regulariser(penalty, Entrywise(n_outputs * n))
     local_loop(plan, oracle, regulariser, client, point, np.empty((0, 0), down.dtype), up)
     uploads.used[s] = n
     uploads.sound[s] = all_sound(up)
-
-
-@kernel
-def gather(x: Array, feature: Array, n: int, p: int, n_outputs: int, out: Array) -> None:
-    """out ← x on the first n of ``feature``, and its intercepts where out has room for them."""
-    for c in range(n_outputs):
-        for i in range(n):
-            out[c * n + i] = x[c * p + feature[i]]
-    for i in range(out.size - n_outputs * n):
-        out[n_outputs * n + i] = x[n_outputs * p + i]
 
 
 @kernel

@@ -18,7 +18,7 @@ from unpooled.algorithms.base import local_loop
 from unpooled.arrays import Array
 from unpooled.engines.cohort import all_sound
 from unpooled.kernel import compiled, kernel, method
-from unpooled.localise import RoundOracle, draw_batches
+from unpooled.localise import RoundOracle, draw_batches, gather
 from unpooled.regulariser import Entrywise, Regulariser
 
 IDLE = 256  # columns that go through the loop on no rows at a time
@@ -93,31 +93,21 @@ def run_part(
     point = np.empty((down.shape[0], n_outputs * n + n_intercepts), down.dtype)
     across, along = strides(own, n, n_outputs)
     for row in range(down.shape[0]):
-        gather(down[row], feature, p, n_outputs, across, along, point[row])
+        gather(down[row], feature, n, p, n_outputs, across, along, point[row])
     up = np.empty((out.shape[0], point.shape[1]), out.dtype)
     oracle = RoundOracle(loss, local, batches, n_outputs)
     regulariser = Regulariser(penalty, Entrywise(n_outputs * n))
     local_loop(plan, oracle, regulariser, client, point, np.empty((0, 0), down.dtype), up)
     for row in range(out.shape[0]):
-        scatter(up[row], feature, p, n_outputs, across, along, out[row])
+        scatter(up[row], feature, n, p, n_outputs, across, along, out[row])
     parts.sound[s] = all_sound(up)
 
 
 @kernel
-def gather(x: Array, feature: Array, p: int, n_outputs: int, across: int, along: int, out: Array) -> None:
-    """Out, with these strides, ← x on ``feature``, and its intercepts where out has room for them."""
-    n = feature.size
-    for c in range(n_outputs):
-        for i in range(n):
-            out[c * across + i * along] = x[c * p + feature[i]]
-    for i in range(out.size - n_outputs * n):
-        out[n_outputs * n + i] = x[n_outputs * p + i]
-
-
-@kernel
-def scatter(x: Array, feature: Array, p: int, n_outputs: int, across: int, along: int, out: Array) -> None:
-    """The reverse: out on ``feature``, and on its intercepts where x has some, ← x."""
-    n = feature.size
+def scatter(
+    x: Array, feature: Array, n: int, p: int, n_outputs: int, across: int, along: int, out: Array
+) -> None:
+    """The reverse of ``gather``: out on ``feature``, and on its intercepts where x has some, ← x."""
     for c in range(n_outputs):
         for i in range(n):
             out[c * p + feature[i]] = x[c * across + i * along]

@@ -28,6 +28,7 @@ from unpooled.ledger import Ledger
 from unpooled.penalties.inputs import finite_number
 from unpooled.problem import Problem
 from unpooled.solve import solve
+from unpooled.wording import counted
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -77,11 +78,8 @@ class FederatedEstimator(BaseEstimator, ABC):
     def summary(self) -> str:
         """The fit in a few lines: non-zeros, certificate, rounds, bytes, which statistics left the sites."""
         check_is_fitted(self)
-        rows, sites = self._n_rows, len(self.clients_)
-        head = (
-            f"{type(self).__name__}: {rows} {'row' if rows == 1 else 'rows'} × {self.n_features_in_} "
-            f"features of {sites} {'client' if sites == 1 else 'clients'}"
-        )
+        rows, sites = counted(self._n_rows, "row"), counted(len(self.clients_), "client")
+        head = f"{type(self).__name__}: {rows} × {self.n_features_in_} features of {sites}"
         return f"{head}\n{self.fit_result_.summary()}"
 
     def _gather(self, X: Any, y: Any, clients: Any, sample_weight: Any) -> tuple[FederatedData, Array]:

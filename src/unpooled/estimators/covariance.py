@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unpooled.algorithms.exact.base import refused
 from unpooled.algorithms.exact.rounds import Server
 from unpooled.algorithms.exact.site import unpacked
 from unpooled.algorithms.exact.sufficient_statistics import FAR, SufficientStatistics
@@ -52,7 +53,7 @@ def pooled_covariance(data: FederatedData, about_zero: bool, min_rows: int, engi
 def _asked(server: Server, data: FederatedData, question: Arrays, min_rows: int) -> Arrays:
     problem = Problem(Squared(), Zero()).bind(data)
     [total] = server.ask([Question(SufficientStatistics(min_rows), problem, question)])
-    rows, values = int(total.get("refused_rows", 0)), int(total.get("refused_columns", 0))
+    rows, values = (int(count) for count in refused(total))
     if rows or values:
         raise ValueError(
             f"a covariance matrix needs every client's, but {rows} of {data.n_clients} clients have fewer "

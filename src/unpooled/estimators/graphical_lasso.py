@@ -15,9 +15,9 @@ from unpooled.estimators import gathered
 from unpooled.estimators.covariance import pooled_covariance
 from unpooled.estimators.sparse_precision import sparse_precision
 from unpooled.kinds import in_words
-from unpooled.ledger import megabytes
 from unpooled.penalties.inputs import finite_number
 from unpooled.solve import check_numbers
+from unpooled.wording import counted
 
 ROUNDING = 1e-14  # of a mean: a spread below it is none
 
@@ -91,18 +91,16 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
     def summary(self) -> str:
         """The fit in a few lines of text."""
         check_is_fitted(self)
-        p, sites = self.n_features_in_, len(self.clients_)
+        p, sites = self.n_features_in_, counted(len(self.clients_), "client")
         edges = int(np.count_nonzero(np.triu(self.precision_, 1)))
         ended = "reached" if self.certificate_.relative <= self.tol else "NOT reached"
-        rounds = f"{self.rounds_} {'round' if self.rounds_ == 1 else 'rounds'}"
-        up, down = megabytes(self.ledger_.bytes_up), megabytes(self.ledger_.bytes_down)
         return "\n".join(
             [
-                f"{type(self).__name__}: {self._n_rows} rows × {p} features of {sites} "
-                f"{'client' if sites == 1 else 'clients'}, alpha = {self.alpha:g}",
+                f"{type(self).__name__}: {self._n_rows} rows × {p} features of {sites}, "
+                f"alpha = {self.alpha:g}",
                 f"  {edges} of {p * (p - 1) // 2} edges; objective {self.certificate_.objective:.10g}",
                 f"  {self.certificate_}; tolerance {self.tol:g} {ended} in {self.n_iter_} passes",
-                f"  {rounds}, {up} up, {down} down",
+                f"  {self.ledger_}",
                 f"  left the sites: {in_words(self.ledger_.kinds)}",
             ]
         )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -14,18 +12,18 @@ from unpooled.experiments.experiment import Experiment
 from unpooled.experiments.jobs import Job
 from unpooled.experiments.sweep import Line
 from unpooled.experiments.verdict import Comparison, Verdict
+from unpooled.progress import Shown
 from unpooled.run import Run
 
 MANY = 40  # runs from which on only their number is told
 
 
-class Tally:
+class Tally(Shown):
     """Each run in a line as it ends, or, where there are many or no bar of their own, a bar over all."""
 
     def __init__(self, out: Console, total: int, alone: bool):
         self._out = out
         self._tells = total < MANY
-        self._bar: Any = None
         if out.is_terminal and not (alone and self._tells):
             from rich.progress import (
                 BarColumn,
@@ -39,17 +37,6 @@ class Tally:
             columns = [MofNCompleteColumn(), TextColumn("runs"), BarColumn(), TimeElapsedColumn()]
             self._bar = Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=out)
             self._task = self._bar.add_task("", total=total)
-
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
     def add(self, job: Job, run: Run) -> None:
         """A run that ended."""

@@ -19,6 +19,7 @@ from unpooled.experiments.sweep import lines
 from unpooled.experiments.verdict import judge
 from unpooled.experiments.workers import StoppedError, carry_out
 from unpooled.run import Run
+from unpooled.wording import counted
 
 J = TypeVar("J", bound=Job)
 SEEDS = 3  # of an experiment, unless asked for otherwise
@@ -95,7 +96,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console) -> Outco
         raise NoDataError(str(error)) from None
     out.print(f"[bold]{experiment.title}[/]\n{experiment.about}\nData: {what}")
     size = f"{options['rounds']} rounds, {options['cohort']} clients a round"
-    out.print(f"{_count(len(chosen), 'method')}, {size}, {_count(seeds, 'seed')}")
+    out.print(f"{counted(len(chosen), 'method')}, {size}, {counted(seeds, 'seed')}")
     todo = method_jobs(experiment, chosen, seeds, folder, request.data, options, request.resume)
     done = _carry_out(todo, request, out)
     runs: dict[str, list[Run]] = {method: [] for method in chosen}
@@ -190,8 +191,3 @@ def _figures(out: Console) -> Iterator[None]:
         yield
     except ImportError:
         out.print("No figure: matplotlib is missing, pip install 'unpooled\\[plot]' brings it")
-
-
-def _count(n: int, word: str) -> str:
-    """``1 seed``, ``3 seeds``."""
-    return f"{n} {word}{'' if n == 1 else 's'}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.algorithms.exact.base import refused
+from unpooled.algorithms.exact.base import reasons, refused
 from unpooled.arrays import Array, Arrays
 from unpooled.data import FederatedData
 from unpooled.fit import Fit
@@ -68,15 +68,10 @@ def check_answers(total: Arrays, n_clients: int, min_rows: int, what: str) -> No
 
 def check_refused(counts: Array, n_clients: int, min_rows: int, what: str) -> None:
     """The same, from the numbers of clients with few rows and of those with rare values."""
-    rows, values = (int(count) for count in counts)
-    if rows or values:
-        reasons = [f"{rows} of {n_clients} clients have fewer than {min_rows} rows"] if rows else []
-        if values:
-            reasons.append(
-                f"{values} of {n_clients} clients have a column in which fewer than {min_rows} rows stand out"
-            )
+    why = reasons(counts, n_clients, min_rows)
+    if why:
         raise ValueError(
-            f"{what} needs Gram matrices or Hessians, which were refused because {' and '.join(reasons)}: "
+            f"{what} needs Gram matrices or Hessians, which were refused because {why}: "
             f"they could give rows away. min_rows={min_rows} sets the limit; merge sites or leave columns out"
         )
 

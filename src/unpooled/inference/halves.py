@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 
 from unpooled.data import FederatedData
 from unpooled.engines.oracles import Fold
+from unpooled.sampling import own_draws
 
 
 def halves(data: FederatedData, pairs: int, seed: int) -> list[Fold]:
@@ -15,8 +14,7 @@ def halves(data: FederatedData, pairs: int, seed: int) -> list[Fold]:
     folds = []
     of = np.empty((pairs, data.n_rows), dtype=np.int8)
     for name, start, stop in zip(data.ids, data.offsets[:-1], data.offsets[1:], strict=True):
-        key = int.from_bytes(hashlib.blake2b(repr(name).encode(), digest_size=8).digest())
-        draws, n = np.random.default_rng([seed, key]), int(stop - start)
+        draws, n = own_draws(name, seed), int(stop - start)
         if n < 2:
             raise ValueError(f"client {name!r} has one row, which has no halves")
         for b in range(pairs):

@@ -13,9 +13,9 @@ from unpooled.algorithms.exact.rounds import Server, Solve
 from unpooled.algorithms.exact.site import unpacked
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Array, Float
-from unpooled.cross_validation import from_statistics
+from unpooled.cross_validation import fold_tasks
 from unpooled.data import FederatedData
-from unpooled.engines.oracles import Fold, Question
+from unpooled.engines.oracles import Question
 from unpooled.inference.entrance import feature_names, refuse_site_intercepts
 from unpooled.inference.table import table
 from unpooled.ledger import Ledger
@@ -111,11 +111,7 @@ def influence(
     chosen, notes = choose(bound, solver, min_rows, second_order)
     server = Server(open_clients(engine, data))
     of = np.repeat(np.arange(data.n_clients), data.sizes)
-    if isinstance(chosen, SufficientStatistics):
-        tasks, _ = from_statistics(chosen, bound, of, data.n_clients, server)
-    else:
-        kept = [None, *(Fold(of, k, held_out=False) for k in range(data.n_clients))]
-        tasks = [Solve(chosen, bound, chosen.init(bound, np.zeros(bound.layout.size)), fold) for fold in kept]
+    tasks, _ = fold_tasks(chosen, bound, of, data.n_clients, server)
     tasks = opened_tasks(tasks, server, notes, data.n_clients)
     server.run(tasks, tol, max_rounds)
     for task in tasks:

@@ -14,6 +14,7 @@ from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.inference.table import table
 from unpooled.kinds import in_words
 from unpooled.ledger import Ledger, megabytes
+from unpooled.wording import counted
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +85,7 @@ class Inference:
             *([f"and {left} more, with larger p-values"] if left > 0 else []),
             f"{self.n_rows} rows; standard errors: {self.covariance}, σ = {self.sigma:.4g}; "
             f"nodewise λ = {self.lam_node:.4g}",
-            f"{self.ledger.rounds} {'round' if self.ledger.rounds == 1 else 'rounds'}, "
+            f"{counted(self.ledger.rounds, 'round')}, "
             f"{megabytes(self.ledger.bytes_up)} up: {in_words(self.ledger.kinds) or 'nothing was asked'}",
         ]
         return "\n".join(lines + self.notes)

@@ -46,13 +46,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unpooled.arrays import Array
-from unpooled.kernel import method
+from unpooled.kernel import kernel, method
 from unpooled.penalties.inputs import finite_array, finite_number, flat, number, positive_number
 
 Order = Literal["C", "F"]
 
 prox = method("prox")
 entry = method("entry")
+
+
+@kernel
+def same_entry(record: Any, j: int, v: float, step: float) -> Any:
+    """The prox of coordinate j where all coordinates are alike."""
+    return entry(record, v, step)
+
+
+entry_at = method("entry_at", default=same_entry)
 constrained_prox = method("constrained_prox")
 subgradient = method("subgradient")
 

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unpooled.arrays import Array
-from unpooled.kernel import kernel, method
+from unpooled.kernel import kernel
+from unpooled.penalties.base import entry_at
 from unpooled.penalties.multipliers import solve
-
-entry_at = method("entry_at")
 
 
 class WeightedRecord(NamedTuple):

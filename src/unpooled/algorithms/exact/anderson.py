@@ -17,10 +17,10 @@ from typing import ClassVar
 import numpy as np
 
 from unpooled.algorithms.base import State
-from unpooled.algorithms.exact.base import ExactSolver, bound
+from unpooled.algorithms.exact.base import bound
 from unpooled.algorithms.exact.gradient_steps import (
+    GradientSolver,
     first_facts,
-    first_question,
     grown,
     inner,
     inner_gradient,
@@ -35,17 +35,12 @@ RIDGE = 1e-12  # of the least squares for α, relative
 
 
 @dataclass(frozen=True)
-class AndersonProxGradient(ExactSolver):
+class AndersonProxGradient(GradientSolver):
     """``memory``: how many pairs are kept. Any loss, any penalty with a prox."""
 
     memory: int = 8
 
     name: ClassVar[str] = "Anderson prox-gradient"
-    is_second_order: ClassVar[bool] = False
-
-    def broadcast(self, problem: BoundProblem, state: State) -> Arrays:
-        """The point to evaluate."""
-        return {"w": state.arrays["next"]} if state.round else first_question(problem, state)
 
     def server_update(self, problem: BoundProblem, state: State, total: Arrays) -> State:
         """Keep the point if it is the best, and take the next step."""

@@ -145,6 +145,17 @@ def refused(total: Arrays) -> Array:
     return np.array([int(total.get("refused_rows", 0)), int(total.get("refused_columns", 0))])
 
 
+def reasons(counts: Array, n_clients: int, least: int) -> str:
+    """Why so many clients ``refused`` to send second-order statistics; empty where none did."""
+    rows, values = (int(count) for count in counts)
+    found = [f"{rows} of {n_clients} clients have fewer than {least} rows"] if rows else []
+    if values:
+        found.append(
+            f"{values} of {n_clients} clients have a column in which fewer than {least} rows stand out"
+        )
+    return " and ".join(found)
+
+
 def bound(problem: BoundProblem, arrays: Arrays) -> float:
     """The best lower bound of the optimal objective, this point's included."""
     h = shrinkage(problem)

@@ -14,10 +14,10 @@ from typing import ClassVar
 import numpy as np
 
 from unpooled.algorithms.base import State
-from unpooled.algorithms.exact.base import ExactSolver, bound
+from unpooled.algorithms.exact.base import bound
 from unpooled.algorithms.exact.gradient_steps import (
+    GradientSolver,
     first_facts,
-    first_question,
     grown,
     inner,
     inner_gradient,
@@ -30,15 +30,10 @@ from unpooled.problem import BoundProblem
 
 
 @dataclass(frozen=True)
-class Fista(ExactSolver):
+class Fista(GradientSolver):
     """Any loss, any penalty with a prox."""
 
     name: ClassVar[str] = "FISTA"
-    is_second_order: ClassVar[bool] = False
-
-    def broadcast(self, problem: BoundProblem, state: State) -> Arrays:
-        """The point to evaluate."""
-        return {"w": state.arrays["next"]} if state.round else first_question(problem, state)
 
     def server_update(self, problem: BoundProblem, state: State, total: Arrays) -> State:
         """A step from the point, or a shorter one from the point before."""

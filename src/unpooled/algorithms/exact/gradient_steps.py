@@ -9,10 +9,12 @@ more curvature than L, L grows.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from unpooled.algorithms.base import State
-from unpooled.algorithms.exact.base import opened, opening
+from unpooled.algorithms.exact.base import ExactSolver, opened, opening
 from unpooled.algorithms.exact.oracle import NONE
 from unpooled.arrays import Arrays, Float
 from unpooled.problem import BoundProblem
@@ -20,6 +22,16 @@ from unpooled.problem import BoundProblem
 OPTIMISM = 0.1
 FLAT = 1e-14  # features whose curvature is not more than that of rounding, as part of the intercept's
 GROWTH, MOST = 1.2, 4.0  # L grows to so many times the curvature that was seen, and at most so fast
+
+
+class GradientSolver(ExactSolver):
+    """A solver that asks for the loss and the gradient at ``next``, after a first question."""
+
+    is_second_order: ClassVar[bool] = False
+
+    def broadcast(self, problem: BoundProblem, state: State) -> Arrays:
+        """The point to evaluate."""
+        return {"w": state.arrays["next"]} if state.round else first_question(problem, state)
 
 
 def first_question(problem: BoundProblem, state: State) -> Arrays:
