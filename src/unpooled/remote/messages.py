@@ -1,8 +1,8 @@
 """What crosses between a server and those who hold the clients' rows, whatever carries it.
 
 A holder is an actor on a cluster or a node at a site; it holds the rows of one client or of several. The
-server sends it a ``Request`` and gets a ``Reply`` or a ``Failure``. Only plain data crosses: numbers and words
-that JSON can hold, and named arrays. A ``Transport`` carries them and knows nothing of what they mean.
+server sends it a ``Request`` and gets a ``Reply`` or a ``Failure``. Only plain data crosses: what JSON can
+hold, and named arrays. A ``Transport`` carries them and knows nothing of what they mean.
 """
 
 from __future__ import annotations
