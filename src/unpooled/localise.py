@@ -113,17 +113,11 @@ def localise(rows: Any, chosen: Array, touched: Array) -> SparseRows:
 
 
 @kernel
-def gather(
-    x: Array, feature: Array, n: int, p: int, n_outputs: int, across: int, along: int, out: Array
-) -> None:
-    """Out ← x on the first n of ``feature``, and its intercepts where out has room for them.
-
-    Out has strides ``across`` from output to output and ``along`` from feature to feature: n and 1 where it
-    lies as x does.
-    """
+def gather(x: Array, feature: Array, n: int, p: int, n_outputs: int, out: Array) -> None:
+    """Out ← x on the first n of ``feature``, and its intercepts where out has room for them."""
     for c in range(n_outputs):
         for i in range(n):
-            out[c * across + i * along] = x[c * p + feature[i]]
+            out[c * n + i] = x[c * p + feature[i]]
     for i in range(out.size - n_outputs * n):
         out[n_outputs * n + i] = x[n_outputs * p + i]
 

@@ -31,11 +31,18 @@ class DualStep(NamedTuple):
 
 
 @kernel
+def in_precision(step: DualStep, h: Array) -> tuple[Any, Any, Any, Any]:
+    """α, μ/2, −1/c and A/c in the precision of h: one float64 would make all of a float32 loop float64."""
+    number = h.dtype.type
+    return number(step.alpha), number(step.half_mu), number(-1.0 / step.c), number(step.A / step.c)
+
+
+@kernel
 def ascend(step: DualStep, h: Array, G: Array, w: Array, v: Array) -> None:
     """h ← h + α(G − (μ/2)w), and v ← −h/c, the point that the prox starts from."""
-    scale = -1.0 / step.c
+    alpha, half_mu, scale, _ = in_precision(step, h)
     for q in range(h.size):
-        h[q] += step.alpha * (G[q] - step.half_mu * w[q])
+        h[q] += alpha * (G[q] - half_mu * w[q])
         v[q] = scale * h[q]
 
 
@@ -79,12 +86,12 @@ class Entrywise(NamedTuple):
         self, penalty: Any, step: DualStep, h: Array, G: Array, center: Array, v: Array, w: Array
     ) -> None:
         """The dual step in one pass over memory, which is what bounds its speed."""
-        scale = -1.0 / step.c
+        alpha, half_mu, scale, prox_step = in_precision(step, h)
         for q in range(self.n_penalised):
-            h[q] += step.alpha * (G[q] - step.half_mu * w[q])
-            w[q] = entry_at(penalty, q, scale * h[q], step.A / step.c)
+            h[q] += alpha * (G[q] - half_mu * w[q])
+            w[q] = entry_at(penalty, q, scale * h[q], prox_step)
         for q in range(self.n_penalised, h.size):
-            h[q] += step.alpha * (G[q] - step.half_mu * w[q])
+            h[q] += alpha * (G[q] - half_mu * w[q])
             w[q] = scale * h[q]
 
 

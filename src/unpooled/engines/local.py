@@ -205,7 +205,7 @@ class LocalClients:
 
         records = (plan, problem.loss, self.rows, draws, problem.regulariser.penalty)
         function = vacant.compiled_occupied(*foreign_records(records))
-        moving = self._moving(w)
+        moving, down = self._moving(w), self._occupied.ordered(down, self.layout)
         still = np.zeros((len(self.algorithm.uploads), self.layout.size), self.dtype)
 
         def run(cohort: Array, memory: Array, up: Array, sound: Array) -> None:

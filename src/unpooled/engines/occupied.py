@@ -12,9 +12,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from unpooled.algorithms.vectors import assign
 from unpooled.arrays import Array
 from unpooled.feature_major import FeatureMajorRows
 from unpooled.kernel import kernel
+from unpooled.layout import Layout
+from unpooled.localise import gather
 from unpooled.rows import DenseRows
 from unpooled.validation import is_mapped
 
@@ -53,10 +56,23 @@ class Occupied(NamedTuple):
         """So many columns and not one row."""
         return DenseRows(np.empty((0, n_columns), rows.X.dtype), rows.y[:0], rows.weight[:0])
 
+    def ordered(self, vectors: Array, layout: Layout) -> Array:
+        """Flat vectors, the rows of an array, as ``gather`` wants them: as they are."""
+        return vectors
+
     @kernel
-    def strides(self, n_columns: int, n_outputs: int) -> tuple[int, int]:
-        """How far apart the coefficients of neighbouring outputs, and of neighbouring features, lie."""
-        return n_columns, 1
+    def gather(self, x: Array, feature: Array, p: int, n_outputs: int, out: Array) -> None:
+        """Out ← x on these features, and its intercepts where out has room for them."""
+        gather(x, feature, feature.size, p, n_outputs, out)
+
+    @kernel
+    def scatter(self, x: Array, feature: Array, p: int, n_outputs: int, out: Array) -> None:
+        """The reverse: out on these features, and on its intercepts where x has some, ← x."""
+        n = feature.size
+        for c in range(n_outputs):
+            for i in range(n):
+                out[c * p + feature[i]] = x[c * n + i]
+        copy_intercepts(x, n_outputs * n, out, n_outputs * p)
 
 
 class NonZeros(NamedTuple):
@@ -84,10 +100,34 @@ class NonZeros(NamedTuple):
         y, weight = rows.y[:0], rows.weight[:0]
         return FeatureMajorRows(self.values, self.columns, self.starts[:1], n_columns, y, weight)
 
+    def ordered(self, vectors: Array, layout: Layout) -> Array:
+        """Flat vectors, the rows of an array, feature by feature."""
+        n, C = layout.n_coefficients, layout.n_outputs
+        coefficients = vectors[:, :n].reshape(len(vectors), C, -1).swapaxes(1, 2)
+        return np.concatenate([coefficients.reshape(len(vectors), n), vectors[:, n:]], axis=1)
+
     @kernel
-    def strides(self, n_columns: int, n_outputs: int) -> tuple[int, int]:
-        """How far apart the coefficients of neighbouring outputs, and of neighbouring features, lie."""
-        return 1, n_outputs
+    def gather(self, x: Array, feature: Array, p: int, n_outputs: int, out: Array) -> None:
+        """Out ← x on these features, and its intercepts where out has room for them; both lie in order."""
+        for i in range(feature.size):
+            here, there = i * n_outputs, feature[i] * n_outputs
+            assign(out[here : here + n_outputs], x[there : there + n_outputs])
+        copy_intercepts(x, n_outputs * p, out, n_outputs * feature.size)
+
+    @kernel
+    def scatter(self, x: Array, feature: Array, p: int, n_outputs: int, out: Array) -> None:
+        """Out, which lies output by output, on these features and intercepts ← x, feature by feature."""
+        for i in range(feature.size):
+            for c in range(n_outputs):
+                out[c * p + feature[i]] = x[i * n_outputs + c]
+        copy_intercepts(x, n_outputs * feature.size, out, n_outputs * p)
+
+
+@kernel
+def copy_intercepts(x: Array, first: int, out: Array, start: int) -> None:
+    """What lies behind the coefficients, from x[first] to out[start], where both have it."""
+    for i in range(min(x.size - first, out.size - start)):
+        out[start + i] = x[first + i]
 
 
 @kernel

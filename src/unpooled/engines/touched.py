@@ -77,7 +77,7 @@ def run_one(
     n = local.n_columns
     point = np.empty((down.shape[0], n_outputs * n + n_intercepts), down.dtype)
     for row in range(down.shape[0]):
-        gather(down[row], feature, n, p, n_outputs, n, 1, point[row])
+        gather(down[row], feature, n, p, n_outputs, point[row])
     up = uploads.values[:, at : at + point.shape[1]]
     oracle = RoundOracle(loss, local, batches, n_outputs)
     regulariser = Regulariser(penalty, Entrywise(n_outputs * n))

@@ -18,14 +18,15 @@ from unpooled.algorithms.base import local_loop
 from unpooled.arrays import Array
 from unpooled.engines.cohort import all_sound
 from unpooled.kernel import compiled, kernel, method
-from unpooled.localise import RoundOracle, draw_batches, gather
+from unpooled.localise import RoundOracle, draw_batches
 from unpooled.regulariser import Entrywise, Regulariser
 
 IDLE = 256  # columns that go through the loop on no rows at a time
 
 local_rows = method("local")
 no_rows = method("nothing")
-strides = method("strides")
+gather = method("gather")
+scatter = method("scatter")
 
 
 class Parts(NamedTuple):
@@ -53,7 +54,7 @@ def run_occupied(
     down: Array,
     parts: Any,
 ) -> None:
-    """Fill the clients' uploads, or the one on no rows, in parallel."""
+    """Fill the clients' uploads, or the one on no rows, in parallel; ``down`` is ``own.ordered``."""
     n_parts = parts.cohort.size
     if n_parts == 0:
         n_parts = (parts.idle.size + IDLE - 1) // IDLE
@@ -91,28 +92,15 @@ def run_part(
         batches, local = np.empty((1, 0), np.int64), no_rows(own, rows, feature.size)
     n = feature.size
     point = np.empty((down.shape[0], n_outputs * n + n_intercepts), down.dtype)
-    across, along = strides(own, n, n_outputs)
     for row in range(down.shape[0]):
-        gather(down[row], feature, n, p, n_outputs, across, along, point[row])
+        gather(own, down[row], feature, p, n_outputs, point[row])
     up = np.empty((out.shape[0], point.shape[1]), out.dtype)
     oracle = RoundOracle(loss, local, batches, n_outputs)
     regulariser = Regulariser(penalty, Entrywise(n_outputs * n))
     local_loop(plan, oracle, regulariser, client, point, np.empty((0, 0), down.dtype), up)
     for row in range(out.shape[0]):
-        scatter(up[row], feature, n, p, n_outputs, across, along, out[row])
+        scatter(own, up[row], feature, p, n_outputs, out[row])
     parts.sound[s] = all_sound(up)
-
-
-@kernel
-def scatter(
-    x: Array, feature: Array, n: int, p: int, n_outputs: int, across: int, along: int, out: Array
-) -> None:
-    """The reverse of ``gather``: out on ``feature``, and on its intercepts where x has some, ← x."""
-    for c in range(n_outputs):
-        for i in range(n):
-            out[c * p + feature[i]] = x[c * across + i * along]
-    for i in range(x.size - n_outputs * n):
-        out[n_outputs * p + i] = x[n_outputs * n + i]
 
 
 @functools.cache

@@ -27,8 +27,8 @@ class ElasticNetRecord(NamedTuple):
     @kernel
     def entry(self, v: float, step: float) -> float:
         """Soft thresholding by step·λρ, then division by 1 + step·λ(1 − ρ)."""
-        t = step * self.lam * self.l1_ratio
-        return (v - max(-t, min(t, v))) / (1.0 + step * self.lam * (1.0 - self.l1_ratio))
+        t = type(v)(step * self.lam * self.l1_ratio)
+        return (v - max(-t, min(t, v))) / type(v)(1.0 + step * self.lam * (1.0 - self.l1_ratio))
 
     @kernel
     def prox(self, v: Array, step: float, out: Array) -> None:

@@ -26,7 +26,7 @@ class L1Record(NamedTuple):
     @kernel
     def entry(self, v: float, step: float) -> float:
         """Soft thresholding: v minus its projection on [−t, t], t = step·λ. A NaN stays a NaN."""
-        t = step * self.lam
+        t = type(v)(step * self.lam)
         return v - max(-t, min(t, v))
 
     @kernel
