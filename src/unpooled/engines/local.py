@@ -10,6 +10,7 @@ import numpy as np
 
 from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array, Arrays
+from unpooled.engines.gathered import Gathered, Weigh
 from unpooled.engines.loops import Loops, Round, loop_rows
 from unpooled.engines.oracles import OracleClients
 from unpooled.ledger import Traffic
@@ -101,29 +102,33 @@ class LocalClients:
     def say(self, say: Callable[[str], None]) -> None:
         self.loops.say = say
 
+    def notes(self) -> list[str]:
+        """What there is to say about the clients: nothing, all take part."""
+        return []
+
     def remember(self, memory: Memory) -> None:
         """Let clients keep what they computed in a round that counts."""
         cohort, rows = memory
         self.memory[cohort] = rows
 
-    def round(
-        self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weights: Array
-    ) -> tuple[Arrays, Memory | None, Traffic]:
-        """The weighted mean of the cohort's uploads, what its clients will remember once it counts, and what
-        they sent.
+    def round(self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weigh: Weigh) -> Gathered:
+        """The weighted mean of the cohort's uploads.
 
         Raises ``DivergenceError`` where an upload is not finite.
         """
         now = self.loops.round(problem, round, down)
         names = self.algorithm.uploads
+        weights, participation = weigh(cohort)
         if self.loops.names_features(problem):
             mean, sent = self._touched(now, cohort, weights)
-            return dict(zip(names, mean, strict=True)), None, sent
+            return Gathered(dict(zip(names, mean, strict=True)), participation, cohort, None, sent)
         memory = self.memory[cohort]
         mean = self._whole(now, memory, cohort, weights)
         numbers = len(cohort) * mean.size
         sent = Traffic(numbers, numbers * self.dtype.itemsize)
-        return dict(zip(names, mean, strict=True)), (cohort, memory) if self.algorithm.memory else None, sent
+        vectors = dict(zip(names, mean, strict=True))
+        kept = (cohort, memory) if self.algorithm.memory else None
+        return Gathered(vectors, participation, cohort, kept, sent)
 
     def _touched(self, now: Round, cohort: Array, weights: Array) -> tuple[Array, Traffic]:
         """The mean of uploads that name the features they have, and what was sent."""
