@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from unpooled import validation
 from unpooled.validation import ClientId, Names, Rows
@@ -32,6 +31,8 @@ def row_slice(X: Any, rows: slice) -> Any:
     """X[rows] without a copy, also for CSR, whose own slicing makes one."""
     if not validation.is_sparse(X):
         return X[rows]
+    from scipy import sparse
+
     pointers = X.indptr[rows.start : rows.stop + 1]
     entries = slice(int(pointers[0]), int(pointers[-1]))
     shape = (rows.stop - rows.start, X.shape[1])
@@ -74,6 +75,8 @@ def stack(parts: list[Any], offsets: NDArray[np.int64]) -> Any:
     """The clients' X in one array, each copied once."""
     dtype = np.result_type(*(validation.float_dtype(X.dtype) for X in parts))
     if validation.is_sparse(parts[0]):
+        from scipy import sparse
+
         return sparse.vstack(parts, format="csr", dtype=dtype)
     out = np.empty((offsets[-1], *parts[0].shape[1:]), dtype)
     for X, start, stop in zip(parts, offsets[:-1], offsets[1:], strict=True):

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
-from unpooled.validation import closest, is_sparse
+from unpooled.validation import as_array, closest, is_sparse
 
 
 def iid(n_rows: int, n_clients: int, seed: int) -> NDArray[np.int64]:
@@ -63,7 +62,7 @@ def by_column(X: Any, column: Any) -> NDArray[Any]:
         return np.asarray(X[column].to_numpy())
     if not isinstance(column, int | np.integer):
         raise TypeError(f"the column of an array is named by its index, got {column!r}")
-    X = sparse.csr_array(X) if is_sparse(X) else np.asarray(X)
+    X = as_array(X)
     if X.ndim != 2:
         raise ValueError(f"X must have shape (rows, features), got {X.shape}")
     if not -X.shape[1] <= column < X.shape[1]:

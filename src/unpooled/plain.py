@@ -10,7 +10,6 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from unpooled.arrays import Array
 from unpooled.regulariser import DualStep, ascend
@@ -103,8 +102,10 @@ class PlainRegulariser(NamedTuple):
 def with_ones(X: Any) -> Any:
     """X with a column of ones behind the others; matrix rows are flattened."""
     if is_sparse(X):
-        ones = scipy.sparse.csr_array(np.ones((X.shape[0], 1), X.dtype))
-        return scipy.sparse.hstack([X, ones], format="csr")
+        from scipy import sparse
+
+        ones = sparse.csr_array(np.ones((X.shape[0], 1), X.dtype))
+        return sparse.hstack([X, ones], format="csr")
     X = np.asarray(X).reshape(len(X), -1)
     return np.column_stack([X, np.ones(len(X), X.dtype)])
 

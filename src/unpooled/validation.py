@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -12,7 +13,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 ClientId = int | str
 Names = tuple[str, ...] | None
@@ -97,7 +97,17 @@ def sorted_ids(values: Iterable[Any], where: str) -> tuple[ClientId, ...]:
 
 def is_sparse(X: Any) -> bool:
     """Whether X is a scipy.sparse array or matrix."""
-    return bool(sparse.issparse(X))
+    sparse = sys.modules.get("scipy.sparse")  # slow to import; who has such an array has imported it
+    return sparse is not None and bool(sparse.issparse(X))
+
+
+def as_array(X: Any) -> Any:
+    """X as a CSR array where it is sparse, else as a NumPy array."""
+    if not is_sparse(X):
+        return np.asarray(X)
+    from scipy import sparse
+
+    return sparse.csr_array(X)
 
 
 def float_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
@@ -116,7 +126,7 @@ def as_features(X: Any, where: str, names: Names = None) -> tuple[Any, Names]:
         if names is not None and names != own:
             raise ValueError(f"the columns of {where} are {listing(own)}; expected {listing(names)}")
         names = own
-    X = sparse.csr_array(X) if is_sparse(X) else np.asarray(X)
+    X = as_array(X)
     if X.ndim not in (2, 3):
         raise ValueError(f"{where} must have shape (rows, features) or (rows, p1, p2), got {X.shape}")
     if 0 in X.shape[1:]:

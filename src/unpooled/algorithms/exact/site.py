@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from unpooled.arrays import Array, Float
 from unpooled.client import Client
@@ -64,6 +63,8 @@ class Site:
             return A
         ones = np.ones((self.n_rows, len(chosen) - len(of_X)))
         if is_sparse(A):
+            from scipy import sparse
+
             return sparse.hstack([A, sparse.csr_array(ones)], format="csr")
         return np.concatenate([A, ones], axis=1)
 
@@ -74,6 +75,8 @@ class Site:
         """
         root, A = np.sqrt(weight)[:, None], self.columns(chosen)
         if is_sparse(A):
+            from scipy import sparse
+
             S: Any = sparse.csr_array(A.multiply(root))
             G = np.asarray((S.T @ S).toarray(), dtype=np.float64)
             if center is None:
