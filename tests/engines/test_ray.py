@@ -1,9 +1,12 @@
 """The Ray engine on a real cluster of this machine: the same bits, also when an actor dies."""
 
+import contextlib
+import gc
 import os
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -19,20 +22,31 @@ ray = pytest.importorskip("ray")
 def engine():
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        object_store_memory=80 * 2**20,
-        log_to_driver=False,
-        logging_level="ERROR",
-    )
+    with leftovers_ignored():
+        ray.init(
+            address="local",
+            num_cpus=2,
+            include_dashboard=False,
+            object_store_memory=80 * 2**20,
+            log_to_driver=False,
+            logging_level="ERROR",
+        )
     try:
-        with up.engines.Ray(actors=3) as engine:
+        with up.engines.Ray(actors=2) as engine:
             yield engine
         assert ray.is_initialized()  # it was not started by the engine, which must not end it
     finally:
-        ray.shutdown()
+        with leftovers_ignored():
+            ray.shutdown()
+
+
+@contextlib.contextmanager
+def leftovers_ignored():
+    """Ray does not wait for the processes that it starts, of which Python warns when it forgets them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        yield
+        gc.collect()
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=NAMES)
