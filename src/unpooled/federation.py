@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unpooled.aggregation import Aggregate, Mean
 from unpooled.algorithms.base import Algorithm, State
 from unpooled.arrays import Array
 from unpooled.engines.local import Memory
@@ -17,6 +18,7 @@ from unpooled.sampling import cohort as sample_cohort
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
+    from unpooled.privacy.private_mean import PrivateMean
 
 WEIGHTINGS = ("renormalised", "unbiased")
 
@@ -46,6 +48,8 @@ class Federation:
     weighting: str
     dtype: np.dtype[Any]
     position: Position
+    aggregate: Aggregate = field(default_factory=Mean)
+    private: PrivateMean | None = None
 
     @property
     def state(self) -> State:
@@ -72,11 +76,12 @@ class Federation:
         self._settle()
         r = self.state.round
         problem = self.algorithm.problem_at(self.problem, r)
-        chosen = sample_cohort(self.seed, r, self.data.n_clients, self.cohort)
-        weights, participation = self._weights(chosen)
+        chosen, weights, participation = self._cohort(r)
         sent = self.algorithm.broadcast(problem, self.state)
         down = {name: vector.astype(self.dtype) for name, vector in sent.items()}
-        mean, memory, sent_up = self.clients.round(problem, r, down, chosen, weights)
+        mean, memory, sent_up = self.clients.round(problem, r, down, chosen, weights, self.aggregate)
+        if self.private is not None:
+            mean = self.private.noised(mean, r)
         state = self.algorithm.server_update(problem, self.state, mean, participation)
         numbers = len(chosen) * len(down) * self.problem.layout.size
         sent_down = Traffic(numbers, numbers * self.dtype.itemsize)
@@ -84,8 +89,14 @@ class Federation:
         self.position = Position(state, ledger, memory)
         return state
 
+    def _cohort(self, round: int) -> tuple[Array, Array, float]:
+        """A round's clients, their weights, and the factor that turns the mean into Σ_k π_k up_k."""
+        if self.private is not None:
+            return self.private.cohort(round), *self.private.weights()
+        chosen = sample_cohort(self.seed, round, self.data.n_clients, self.cohort)
+        return chosen, *self._weights(chosen)
+
     def _weights(self, chosen: Array) -> tuple[Array, float]:
-        """The cohort's weights, and the factor that turns the mean into Σ_k π_k up_k."""
         pi = self.data.weights[chosen]
         if self.weighting == "renormalised":
             return pi / pi.sum(), float(pi.sum())
