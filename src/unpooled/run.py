@@ -61,8 +61,6 @@ class Run:
         last = f", objective {objective[-1]:.6g}" if len(objective) else ""
         lines = [f"Run({algorithm}: {self.status} after {self.ledger.rounds} rounds{last})"]
         lines += [f"  {self.message}", f"  {self.ledger}, {self.seconds:.2f} s"]
-        if self.privacy is not None:
-            lines.append(f"  {self.privacy}")
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 
     def __repr__(self) -> str:

@@ -86,6 +86,8 @@ def simulate(
     _check_parts(algorithm, problem, data, engine, metrics, checkpoint)
     aggregate = Mean() if aggregate is None else aggregate
     _check_server(aggregate, privacy, metrics)
+    if privacy is not None or not isinstance(aggregate, Mean):
+        algorithm.check_not_averaged()
     rounds = _rounds(rounds, algorithm)
     options: dict[str, Any] = {
         "rounds": rounds,

@@ -18,7 +18,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-ORDERS = (*range(2, 33), 36, 40, 48, 56, 64, 80, 96, 128, 256, 512)  # between them the bound interpolates
+ORDERS = (*range(2, 33), 36, 40, 48, 56, 64, 80, 96, 128, 512)  # between them the bound interpolates
+NONE = 1e-6  # noise so small relative to the sensitivity, ε about 5e11, is called none
 PRECISION = 1e-3  # a calibrated multiplier is at most this much larger, relatively, than it need be
 
 
@@ -36,7 +37,7 @@ class Accountant:
         if rounds == 0:
             return 0.0
         plain = _gaussian(noise_multiplier / 2.0 / math.sqrt(rounds), self.delta)
-        if not self.is_amplified or self.cohort == self.n_clients:
+        if not self.is_amplified or self.cohort == self.n_clients or math.isinf(plain):
             return plain
         return min(plain, _sampled(noise_multiplier / 2.0, self.n_clients, self.cohort, rounds, self.delta))
 
@@ -69,6 +70,8 @@ class Accountant:
 
 @functools.lru_cache(maxsize=4096)
 def _gaussian(multiplier: float, delta: float) -> float:
+    if multiplier < NONE:
+        return math.inf
     return float(_dp_accounting().get_epsilon_gaussian(multiplier, delta))
 
 

@@ -29,8 +29,8 @@ class CentralDP:
 
     with S the size of the cohort. Whoever sees what a run releases, its w and intercept, can hardly tell
     whether one client's rows were replaced by others. The server itself sees the uploads: it is trusted.
-    Every client counts equally, whatever its π_k, for π_k depends on the rows; cohorts are drawn in secret and
-    not by the run's seed, for what sampling gains rests on that.
+    Every client counts equally, whatever its π_k, for π_k depends on the rows; cohorts are drawn in secret
+    and not by the run's seed, for what sampling gains rests on that.
 
     Parameters
     ----------
@@ -52,6 +52,8 @@ class CentralDP:
     history: bool = True
 
     def __post_init__(self) -> None:
+        if self.clip is None:
+            raise ValueError("clip must be a positive number, got None")
         check_positive(clip=self.clip, noise_multiplier=self.noise_multiplier, epsilon=self.epsilon)
         if self.noise_multiplier is None and self.epsilon is None:
             raise ValueError("give noise_multiplier, or epsilon, from which it is chosen, or both")

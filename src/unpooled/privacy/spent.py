@@ -28,16 +28,17 @@ class Spent:
 
     def __str__(self) -> str:
         budget = "" if self.budget is None else f" of {self.budget:g}"
-        if self.is_seeded:
-            return f"NOT private, for noise_seed is known; with secret noise: ε = {self.epsilon:.4g}{budget}"
-        return f"privacy: ε = {self.epsilon:.4g}{budget} at δ = {self.delta:g} spent, a client replaced"
+        how = f"clip {self.clip:g}, noise multiplier {self.noise_multiplier:.4g}"
+        promise = f"ε = {self.epsilon:.4g}{budget} spent at δ = {self.delta:g}, for one client replaced"
+        account = f"{promise} ({how})"
+        return f"NOT private, noise_seed is known; were it secret: {account}" if self.is_seeded else account
 
     def notes(self) -> list[str]:
         """What who runs it should know."""
         said = [
-            f"clip = {self.clip:g}, noise_multiplier = {self.noise_multiplier:.4g}: {self}",
-            "only w and intercept are private: the history, counts of clipped uploads and the saved run "
-            "come from the rows without noise, for who may see these",
+            f"privacy: {self}",
+            "this is about w and intercept: the history, counts of clipped uploads and the saved run come "
+            "from the rows without noise, and are for who may see these",
         ]
         if self.clipped < 0 or not self.uploads:
             return said
