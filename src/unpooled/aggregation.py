@@ -27,9 +27,6 @@ class Aggregate(ABC):
     refuses_infinite: ClassVar[bool] = True
     """Whether an upload that is not finite ends the run; else ``combine`` has to deal with it."""
 
-    keeps_weights: ClassVar[bool] = False
-    """Whether the others' weights stay as they are where a client of the cohort sends nothing: it is zero."""
-
     @abstractmethod
     def combine(self, mean: Array, weights: Array, up: Array) -> None:
         """Add to ``mean`` (vectors, size) what ``up`` (clients, vectors, size) comes to.

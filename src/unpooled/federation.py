@@ -19,6 +19,7 @@ from unpooled.sampling import cohort as sample_cohort
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
     from unpooled.privacy.private_mean import PrivateMean
+    from unpooled.remote.data import RemoteData
 
 WEIGHTINGS = ("renormalised", "unbiased")
 
@@ -41,7 +42,7 @@ class Federation:
 
     algorithm: Algorithm
     problem: BoundProblem
-    data: FederatedData
+    data: FederatedData | RemoteData
     clients: Any
     cohort: int | None
     seed: int
@@ -76,27 +77,26 @@ class Federation:
         self._settle()
         r = self.state.round
         problem = self.algorithm.problem_at(self.problem, r)
-        chosen, weights, participation = self._cohort(r)
+        chosen, weigh = self._cohort(r), self._weights if self.private is None else self.private.weights
         sent = self.algorithm.broadcast(problem, self.state)
         down = {name: vector.astype(self.dtype) for name, vector in sent.items()}
-        mean, memory, sent_up = self.clients.round(problem, r, down, chosen, weights, self.aggregate)
-        if self.private is not None:
-            mean = self.private.noised(mean, r)
-        state = self.algorithm.server_update(problem, self.state, mean, participation)
+        gathered = self.clients.round(problem, r, down, chosen, weigh, self.aggregate)
+        mean = gathered.mean if self.private is None else self.private.noised(gathered.mean, r)
+        state = self.algorithm.server_update(problem, self.state, mean, gathered.participation)
         numbers = len(chosen) * len(down) * self.problem.layout.size
         sent_down = Traffic(numbers, numbers * self.dtype.itemsize)
-        ledger = self.position.ledger.after_round(len(chosen), sent_up, sent_down)
-        self.position = Position(state, ledger, memory)
+        ledger = self.position.ledger.after_round(len(gathered.present), gathered.sent, sent_down)
+        self.position = Position(state, ledger, gathered.memory)
         return state
 
-    def _cohort(self, round: int) -> tuple[Array, Array, float]:
-        """A round's clients, their weights, and the factor that turns the mean into Σ_k π_k up_k."""
+    def _cohort(self, round: int) -> Array:
+        """A round's clients."""
         if self.private is not None:
-            return self.private.cohort(round), *self.private.weights()
-        chosen = sample_cohort(self.seed, round, self.data.n_clients, self.cohort)
-        return chosen, *self._weights(chosen)
+            return self.private.cohort(round)
+        return sample_cohort(self.seed, round, self.data.n_clients, self.cohort)
 
     def _weights(self, chosen: Array) -> tuple[Array, float]:
+        """The weights of those who took part, and the factor that turns the mean into Σ_k π_k up_k."""
         pi = self.data.weights[chosen]
         if self.weighting == "renormalised":
             return pi / pi.sum(), float(pi.sum())

@@ -16,11 +16,12 @@ from unpooled.aggregation import Aggregate, Mean
 from unpooled.algorithms.base import Algorithm
 from unpooled.curvature import Curvature
 from unpooled.data import FederatedData
-from unpooled.engines.local import Local
+from unpooled.engines.default import default_engine
 from unpooled.federation import WEIGHTINGS
 from unpooled.privacy import CentralDP
 from unpooled.problem import Problem
 from unpooled.recorder import Metric
+from unpooled.remote.data import RemoteData
 from unpooled.run import Run, Status
 from unpooled.runfile import load
 from unpooled.settings import resumed
@@ -33,7 +34,7 @@ GROWTH = 100.0  # an objective this many times the first one's size counts as di
 def simulate(
     algorithm: Algorithm,
     problem: Problem,
-    data: FederatedData,
+    data: FederatedData | RemoteData,
     *,
     rounds: int | None = None,
     cohort: int | None = None,
@@ -123,7 +124,7 @@ def simulate(
         options={**options, "dtype": str(states)},
         metrics=dict(metrics or {}),
         every=every,
-        engine=engine or Local(),
+        engine=engine or default_engine(data),
         aggregate=aggregate,
         private=private,
         previous=previous,
@@ -173,7 +174,7 @@ def _check_parts(algorithm: Any, problem: Any, data: Any, engine: Any, metrics: 
         raise TypeError(f"algorithm must be one of unpooled's algorithms, got {algorithm!r}{hint}")
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem(loss, penalty), got {problem!r}")
-    if not isinstance(data, FederatedData):
+    if not isinstance(data, FederatedData | RemoteData):
         raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
     if engine is not None and not callable(getattr(engine, "open", None)):
         raise TypeError(f"engine must be one of unpooled.engines, such as engines.Local(), got {engine!r}")
@@ -203,7 +204,7 @@ def _check_server(aggregate: Any, privacy: Any, metrics: Any) -> None:
         raise ValueError("history=False records nothing, so there is no place for metrics")
 
 
-def _check_options(options: dict[str, Any], data: FederatedData) -> None:
+def _check_options(options: dict[str, Any], data: FederatedData | RemoteData) -> None:
     """Refuse numbers that do not fit the data, and unknown weightings."""
     if options["cohort"] is not None and options["cohort"] > data.n_clients:
         raise ValueError(f"cohort={options['cohort']}, but the data has {data.n_clients} clients")

@@ -23,6 +23,7 @@ from unpooled.privacy.private_mean import PrivateMean
 from unpooled.problem import BoundProblem
 from unpooled.progress import Bar
 from unpooled.recorder import Metric, Recorder
+from unpooled.remote.data import RemoteData
 from unpooled.run import Run, Status
 from unpooled.settings import check_same, describe
 from unpooled.versions import versions
@@ -38,7 +39,7 @@ class Trial:
 
     asked: Algorithm  # as the user gave it
     problem: BoundProblem
-    data: FederatedData
+    data: FederatedData | RemoteData
     start: Float
     dtype: np.dtype[Any]
     options: Mapping[str, Any]  # rounds, cohort, batch_size, seed, dtype, weighting, aggregate, privacy
@@ -83,7 +84,7 @@ class Trial:
                 history=recorder.history(),
                 ledger=federation.position.ledger,
                 settings=settings,
-                notes=notes if spent is None else [*notes, *spent.notes()],
+                notes=[*notes, *federation.clients.notes(), *([] if spent is None else spent.notes())],
                 versions=versions(),
                 seed=self.options["seed"],
                 seconds=before + time.perf_counter() - began,

@@ -11,6 +11,7 @@ import numpy as np
 from unpooled.aggregation import Aggregate, Mean
 from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array, Arrays
+from unpooled.engines.gathered import Gathered, Weigh
 from unpooled.engines.loops import Loops, Round, loop_rows
 from unpooled.engines.oracles import OracleClients
 from unpooled.ledger import Traffic
@@ -102,6 +103,10 @@ class LocalClients:
     def say(self, say: Callable[[str], None]) -> None:
         self.loops.say = say
 
+    def notes(self) -> list[str]:
+        """What there is to say about the clients: nothing, all take part."""
+        return []
+
     def remember(self, memory: Memory) -> None:
         """Let clients keep what they computed in a round that counts."""
         cohort, rows = memory
@@ -113,26 +118,29 @@ class LocalClients:
         round: int,
         down: Arrays,
         cohort: Array,
-        weights: Array,
+        weigh: Weigh,
         aggregate: Aggregate,
-    ) -> tuple[Arrays, Memory | None, Traffic]:
-        """What the cohort's uploads come to, what its clients remember once it counts, and what they sent.
+    ) -> Gathered:
+        """What the cohort's uploads come to.
 
         Raises ``DivergenceError`` where an upload is not finite.
         """
         now = self.loops.round(problem, round, down)
         names = self.algorithm.uploads
+        weights, participation = weigh(cohort)
         if self.loops.names_features(problem):
             if isinstance(aggregate, Mean):
                 mean, sent = self._touched(now, cohort, weights)
             else:
                 mean, sent = self._filled(now, cohort, weights, aggregate)
-            return dict(zip(names, mean, strict=True)), None, sent
+            return Gathered(dict(zip(names, mean, strict=True)), participation, cohort, None, sent)
         memory = self.memory[cohort]
         mean = self._whole(now, memory, cohort, weights, aggregate)
         numbers = len(cohort) * mean.size
         sent = Traffic(numbers, numbers * self.dtype.itemsize)
-        return dict(zip(names, mean, strict=True)), (cohort, memory) if self.algorithm.memory else None, sent
+        vectors = dict(zip(names, mean, strict=True))
+        kept = (cohort, memory) if self.algorithm.memory else None
+        return Gathered(vectors, participation, cohort, kept, sent)
 
     def _touched(self, now: Round, cohort: Array, weights: Array) -> tuple[Array, Traffic]:
         """The mean of uploads that name the features they have, and what was sent."""

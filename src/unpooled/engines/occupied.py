@@ -7,6 +7,7 @@ without the columns that the client leaves vacant.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -132,7 +133,7 @@ def looked_at(n_clients: int) -> list[Array]:
 
 
 class Tally(NamedTuple):
-    """Of each client: its rows, the columns that it occupies, its non-zeros (every entry, for few outputs)."""
+    """Of each client: its rows, the columns it occupies, its non-zeros (every entry, for few outputs)."""
 
     rows: Array
     columns: Array
@@ -165,7 +166,7 @@ def kept(X: Array, offsets: Array, form: str | None) -> Kept:
     """The rows in this form."""
     if form is None:
         return None
-    parts = [X[first:stop] for first, stop in zip(offsets[:-1], offsets[1:], strict=True)]
+    parts = [X[first:stop] for first, stop in itertools.pairwise(offsets)]
     columns = [np.flatnonzero((part != 0).any(axis=0)) for part in parts]
     counts = np.array([len(own) for own in columns])
     first, feature = np.concatenate([[0], np.cumsum(counts)]), np.concatenate(columns)

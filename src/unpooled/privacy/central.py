@@ -19,6 +19,7 @@ from unpooled.validation import is_number
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
     from unpooled.problem import Problem
+    from unpooled.remote.data import RemoteData
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,9 @@ class CentralDP:
         """The fields by name; what a resumed run must have in common."""
         return asdict(self)
 
-    def check(self, algorithm: Algorithm, problem: Problem, data: FederatedData, rounds: int) -> None:
+    def check(
+        self, algorithm: Algorithm, problem: Problem, data: FederatedData | RemoteData, rounds: int
+    ) -> None:
         """Refuse what would look at the rows uncounted, and a δ that promises nothing."""
         try:
             algorithm.resolve(Unmeasured(problem, data, None), rounds)

@@ -18,13 +18,11 @@ class ClippedMean(Aggregate):
     """Σ_s weight_s u_s · min(1, clip/‖u_s‖), ‖u‖ the ℓ2 norm of all vectors of an upload together.
 
     An upload that is not finite counts as zero: were it to end the run, the end would tell on one client.
-    So does one that does not come: the others' weights stay 1/S, which the noise is made for.
     ``clipped`` and ``not_finite`` count since ``begin``.
     """
 
     needs_all: ClassVar[bool] = False
     refuses_infinite: ClassVar[bool] = False
-    keeps_weights: ClassVar[bool] = True
 
     def __init__(self, clip: float):
         self.clip = clip

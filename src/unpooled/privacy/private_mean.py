@@ -45,10 +45,14 @@ class PrivateMean:
         self.aggregate.begin()
         return self.secret.cohort(round, self.accountant.n_clients, self.accountant.cohort)
 
-    def weights(self) -> tuple[Array, float]:
-        """1/S for each of the cohort, whatever its π_k; and S/K, the share that takes part."""
+    def weights(self, present: Array) -> tuple[Array, float]:
+        """1/S for each who took part, whatever its π_k; and S/K.
+
+        Who of the S did not take part counts as zero: with a larger weight for the others, the noise would be
+        too small.
+        """
         size = self.accountant.cohort
-        return np.full(size, 1.0 / size), size / self.accountant.n_clients
+        return np.full(len(present), 1.0 / size), size / self.accountant.n_clients
 
     def noised(self, mean: Arrays, round: int) -> Arrays:
         """The mean of clipped uploads with its noise; all that is made of it is post-processing."""
