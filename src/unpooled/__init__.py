@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from unpooled import datasets, engines, losses, metrics, partition, penalties, preprocessing
 from unpooled._version import __version__
+from unpooled.aggregation import Aggregate, CoordinateMedian, Mean, TrimmedMean
 from unpooled.algorithms import (
     Algorithm,
     CFedDA,
@@ -30,6 +31,7 @@ from unpooled.kernel import kernel
 from unpooled.losses import Huber, LinearLoss, Logistic, Poisson, Softmax, Squared
 from unpooled.path import Path, lambda_max, path
 from unpooled.penalties import L1, ElasticNet, GroupL2, Nuclear, Penalty, Zero
+from unpooled.privacy import CentralDP
 from unpooled.problem import Problem
 from unpooled.run import Run, Status
 from unpooled.runfile import load
@@ -57,10 +59,13 @@ if TYPE_CHECKING:  # scikit-learn and LAPACK take a while to import: see __getat
 
 __all__ = [
     "L1",
+    "Aggregate",
     "Algorithm",
     "AndersonProxGradient",
     "CFedDA",
+    "CentralDP",
     "Certificate",
+    "CoordinateMedian",
     "CrossValidation",
     "ElasticNet",
     "ExactSolver",
@@ -89,6 +94,7 @@ __all__ = [
     "LinearLoss",
     "Logistic",
     "MCFedDA",
+    "Mean",
     "Nuclear",
     "Path",
     "Penalty",
@@ -102,6 +108,7 @@ __all__ = [
     "State",
     "Status",
     "SufficientStatistics",
+    "TrimmedMean",
     "Zero",
     "__version__",
     "cross_validate",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unpooled.aggregation import Aggregate, Mean
 from unpooled.algorithms.base import Algorithm, State
 from unpooled.arrays import Array
 from unpooled.engines.local import Memory
@@ -17,6 +18,7 @@ from unpooled.sampling import cohort as sample_cohort
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
+    from unpooled.privacy.private_mean import PrivateMean
     from unpooled.remote.data import RemoteData
 
 WEIGHTINGS = ("renormalised", "unbiased")
@@ -47,6 +49,8 @@ class Federation:
     weighting: str
     dtype: np.dtype[Any]
     position: Position
+    aggregate: Aggregate = field(default_factory=Mean)
+    private: PrivateMean | None = None
 
     @property
     def state(self) -> State:
@@ -73,16 +77,23 @@ class Federation:
         self._settle()
         r = self.state.round
         problem = self.algorithm.problem_at(self.problem, r)
-        chosen = sample_cohort(self.seed, r, self.data.n_clients, self.cohort)
+        chosen, weigh = self._cohort(r), self._weights if self.private is None else self.private.weights
         sent = self.algorithm.broadcast(problem, self.state)
         down = {name: vector.astype(self.dtype) for name, vector in sent.items()}
-        gathered = self.clients.round(problem, r, down, chosen, self._weights)
-        state = self.algorithm.server_update(problem, self.state, gathered.mean, gathered.participation)
+        gathered = self.clients.round(problem, r, down, chosen, weigh, self.aggregate)
+        mean = gathered.mean if self.private is None else self.private.noised(gathered.mean, r)
+        state = self.algorithm.server_update(problem, self.state, mean, gathered.participation)
         numbers = len(chosen) * len(down) * self.problem.layout.size
         sent_down = Traffic(numbers, numbers * self.dtype.itemsize)
         ledger = self.position.ledger.after_round(len(gathered.present), gathered.sent, sent_down)
         self.position = Position(state, ledger, gathered.memory)
         return state
+
+    def _cohort(self, round: int) -> Array:
+        """A round's clients."""
+        if self.private is not None:
+            return self.private.cohort(round)
+        return sample_cohort(self.seed, round, self.data.n_clients, self.cohort)
 
     def _weights(self, chosen: Array) -> tuple[Array, float]:
         """The weights of those who took part, and the factor that turns the mean into Σ_k π_k up_k."""

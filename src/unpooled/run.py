@@ -11,6 +11,7 @@ from typing import Any
 from unpooled.algorithms.base import State
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.ledger import Ledger
+from unpooled.privacy.spent import Spent
 
 
 class Status(StrEnum):
@@ -19,6 +20,7 @@ class Status(StrEnum):
     COMPLETED = "completed"
     DIVERGED = "diverged"
     INTERRUPTED = "interrupted"
+    EXHAUSTED = "exhausted"
 
 
 @dataclass(eq=False, repr=False)
@@ -28,7 +30,7 @@ class Run:
     ``w`` has the shape of the coefficients, ``intercept`` is None where the problem has none.
     ``history`` holds one array a column: round, objective, and the metrics. ``message`` says in a sentence
     how the run ended; ``notes`` what was chosen for it. ``state`` and ``memory`` are where the server and
-    the clients stand, which is what a resumed run starts from.
+    the clients stand, which is what a resumed run starts from. ``privacy`` is what a private run has spent.
     """
 
     w: Float
@@ -44,6 +46,7 @@ class Run:
     seconds: float
     state: State = field(repr=False)
     memory: Array = field(repr=False)
+    privacy: Spent | None = None
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the run to one file, whole or not at all; ``unpooled.load`` reads it."""
@@ -51,11 +54,14 @@ class Run:
 
         return save(self, path)
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """The run in a few lines of text."""
         algorithm = self.settings["algorithm"]["name"]
         objective = self.history["objective"]
         last = f", objective {objective[-1]:.6g}" if len(objective) else ""
         lines = [f"Run({algorithm}: {self.status} after {self.ledger.rounds} rounds{last})"]
         lines += [f"  {self.message}", f"  {self.ledger}, {self.seconds:.2f} s"]
-        lines += [f"  {note}" for note in self.notes]
-        return "\n".join(lines)
+        return "\n".join(lines + [f"  {note}" for note in self.notes])
+
+    def __repr__(self) -> str:
+        return self.summary()

@@ -14,6 +14,7 @@ import numpy as np
 
 from unpooled.algorithms.base import State
 from unpooled.ledger import Ledger
+from unpooled.privacy.spent import Spent
 from unpooled.run import Run, Status
 
 FORMAT = 1
@@ -33,6 +34,7 @@ def save(run: Run, path: str | os.PathLike[str]) -> Path:
         "seed": run.seed,
         "seconds": run.seconds,
         "round": run.state.round,
+        "privacy": None if run.privacy is None else asdict(run.privacy),
     }
     arrays = {"w": run.w, "memory": run.memory}
     if run.intercept is not None:
@@ -96,4 +98,5 @@ def _assemble(description: dict[str, Any], arrays: dict[str, Any]) -> Run:
         seconds=description["seconds"],
         state=State(description["round"], under("state/")),
         memory=arrays["memory"],
+        privacy=None if description.get("privacy") is None else Spent(**description["privacy"]),
     )

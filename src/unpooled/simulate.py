@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from unpooled.aggregation import Aggregate, Mean
 from unpooled.algorithms.base import Algorithm
 from unpooled.curvature import Curvature
 from unpooled.data import FederatedData
 from unpooled.engines.default import default_engine
 from unpooled.federation import WEIGHTINGS
+from unpooled.privacy import CentralDP
 from unpooled.problem import Problem
 from unpooled.recorder import Metric
 from unpooled.remote.data import RemoteData
@@ -44,6 +46,8 @@ def simulate(
     every: int | None = None,
     dtype: DTypeLike | None = None,
     weighting: str = "renormalised",
+    aggregate: Aggregate | None = None,
+    privacy: CentralDP | None = None,
     engine: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: Run | str | os.PathLike[str] | None = None,
@@ -66,6 +70,9 @@ def simulate(
         a hundred times.
     dtype : None keeps the data's precision and works with float64 states; "float32" or "float64" for both.
     weighting : of a sampled cohort: "renormalised" π_k / Σ π_k, or "unbiased" (K/S) π_k.
+    aggregate : what the server makes of uploads; ``Mean()`` where None. ``TrimmedMean`` and
+        ``CoordinateMedian`` withstand a few clients that send anything.
+    privacy : ``CentralDP`` for client-level differential privacy; the algorithm's numbers must be given then.
     engine : where clients run; ``engines.Local()`` where None.
     checkpoint : a file to save the run to at recorded rounds, every few seconds, and at the end.
     resume : a run, or the file of one, to go on from; it must have had the same settings.
@@ -74,9 +81,14 @@ def simulate(
     Returns
     -------
     Run
-        Its ``status`` is "completed", "diverged" or "interrupted" (Ctrl-C); its w is always finite.
+        Its ``status`` is "completed", "diverged", "interrupted" (Ctrl-C) or "exhausted" (the privacy
+        budget); its w is always finite.
     """
     _check_parts(algorithm, problem, data, engine, metrics, checkpoint)
+    aggregate = Mean() if aggregate is None else aggregate
+    _check_server(aggregate, privacy, metrics)
+    if privacy is not None or not isinstance(aggregate, Mean):
+        algorithm.check_not_averaged()
     rounds = _rounds(rounds, algorithm)
     options: dict[str, Any] = {
         "rounds": rounds,
@@ -84,6 +96,8 @@ def simulate(
         "batch_size": None if batch_size is None else _whole("batch_size", batch_size, 1),
         "seed": _whole("seed", seed, 0),
         "weighting": weighting,
+        "aggregate": None if isinstance(aggregate, Mean) else repr(aggregate),
+        "privacy": None if privacy is None else privacy.settings(),
     }
     every = max(1, rounds // 100) if every is None else _whole("every", every, 1)
     _check_options(options, data)
@@ -96,6 +110,11 @@ def simulate(
     if problem.has_site_intercepts:
         raise ValueError("intercept='sites' needs an exact solver: use solve; or intercept=True")
     bound = problem.bind(data)
+    private = None
+    if privacy is not None:
+        privacy.check(algorithm, problem, data, rounds)
+        spent = None if previous is None else previous.privacy
+        private = privacy.open(algorithm, data.n_clients, options["cohort"], rounds, spent)
     trial = Trial(
         asked=algorithm,
         problem=bound,
@@ -106,6 +125,8 @@ def simulate(
         metrics=dict(metrics or {}),
         every=every,
         engine=engine or default_engine(data),
+        aggregate=aggregate,
+        private=private,
         previous=previous,
         checkpoint=checkpoint,
         progress=progress,
@@ -113,10 +134,13 @@ def simulate(
     curvature = Curvature(problem, data, options["batch_size"])
     if previous is None:
         resolved, notes = algorithm.resolve(curvature, rounds)
+        if private is not None:
+            notes = [*notes, *private.choices(data.weights, rounds)]
         said = notes
     else:
         resolved, said = resumed(algorithm, previous.settings, rounds)
-        notes = [*previous.notes, *said]
+        account = [] if previous.privacy is None else previous.privacy.notes()  # a new one follows
+        notes = [*(note for note in previous.notes if note not in account), *said]
     for left in range(RESTARTS, -1, -1):
         gentler = _gentler(algorithm, resolved) if left else {}
         run = trial.run(resolved, notes, said, curvature.rounds, GROWTH if gentler else math.inf)
@@ -163,6 +187,21 @@ def _check_parts(algorithm: Any, problem: Any, data: Any, engine: Any, metrics: 
             )
     if checkpoint is not None and not Path(checkpoint).parent.is_dir():
         raise FileNotFoundError(f"checkpoint is to go into {Path(checkpoint).parent}, which is not a folder")
+
+
+def _check_server(aggregate: Any, privacy: Any, metrics: Any) -> None:
+    """Refuse what is not an aggregate or a kind of privacy, and what does not go together."""
+    if not isinstance(aggregate, Aggregate):
+        hint = f"; did you mean {aggregate.__name__}(…)?" if isinstance(aggregate, type) else ""
+        raise TypeError(f"aggregate must be Mean(), TrimmedMean(…) or the like, got {aggregate!r}{hint}")
+    if privacy is None:
+        return
+    if not isinstance(privacy, CentralDP):
+        raise TypeError(f"privacy must be a CentralDP(…), got {privacy!r}")
+    if not isinstance(aggregate, Mean):
+        raise ValueError(f"privacy is accounted for means only, not for {aggregate!r}")
+    if metrics and not privacy.history:
+        raise ValueError("history=False records nothing, so there is no place for metrics")
 
 
 def _check_options(options: dict[str, Any], data: FederatedData | RemoteData) -> None:

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from unpooled.aggregation import Aggregate
 from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.engines.local import DivergenceError
 from unpooled.federation import Federation, Position
 from unpooled.ledger import Ledger
+from unpooled.privacy.private_mean import PrivateMean
 from unpooled.problem import BoundProblem
 from unpooled.progress import Bar
 from unpooled.recorder import Metric, Recorder
@@ -40,10 +42,12 @@ class Trial:
     data: FederatedData | RemoteData
     start: Float
     dtype: np.dtype[Any]
-    options: Mapping[str, Any]  # rounds, cohort, batch_size, seed, dtype, weighting
+    options: Mapping[str, Any]  # rounds, cohort, batch_size, seed, dtype, weighting, aggregate, privacy
     metrics: Mapping[str, Metric]
     every: int
     engine: Any
+    aggregate: Aggregate
+    private: PrivateMean | None
     previous: Run | None
     checkpoint: str | os.PathLike[str] | None
     progress: bool | None
@@ -70,6 +74,7 @@ class Trial:
             state = federation.state
             if status == Status.DIVERGED and recorder.good is not None:
                 state = recorder.good
+            spent = None if self.private is None else self.private.spent(federation.state.round)
             w, intercept = self.problem.layout.unpack(algorithm.estimate(self.problem, state))
             return Run(
                 w=w,
@@ -79,12 +84,13 @@ class Trial:
                 history=recorder.history(),
                 ledger=federation.position.ledger,
                 settings=settings,
-                notes=[*notes, *federation.clients.notes()],
+                notes=[*notes, *federation.clients.notes(), *([] if spent is None else spent.notes())],
                 versions=versions(),
                 seed=self.options["seed"],
                 seconds=before + time.perf_counter() - began,
                 state=state,
                 memory=federation.memory(),
+                privacy=spent,
             )
 
         # BLAS threads that spin after a product would take the cores from the clients' threads.
@@ -113,6 +119,8 @@ class Trial:
             weighting=self.options["weighting"],
             dtype=self.dtype,
             position=Position(state, ledger),
+            aggregate=self.aggregate if self.private is None else self.private.aggregate,
+            private=self.private,
         )
 
     def _drive(
@@ -120,22 +128,26 @@ class Trial:
     ) -> Run:
         """Go through the rounds; however it ends, there is a result."""
         rounds, done, saved = self.options["rounds"], federation.state.round, -math.inf
+        last = rounds if self.private is None else self.private.rounds_within(rounds)
+        is_recorded = self.private is None or self.private.asked.history
+        limit = math.inf
         with Bar(type(federation.algorithm).__name__, rounds, done, self.progress) as bar:
             federation.clients.say = bar.say
             for sentence in said:
                 bar.say(sentence)
             try:
-                if (done % self.every == 0 or done == rounds) and recorder.lacks(done):
+                if is_recorded and (done % self.every == 0 or done == last) and recorder.lacks(done):
                     first = recorder.record(federation.state)
                     if not math.isfinite(first):
                         return result(Status.DIVERGED, f"The objective is {first} at the start.")
                     bar.show(done, first)
-                limit = growth * (1.0 + abs(recorder.columns["objective"][0]))
-                for state in federation.rounds(rounds):
+                if is_recorded:
+                    limit = growth * (1.0 + abs(recorder.columns["objective"][0]))
+                for state in federation.rounds(last):
                     done, objective = state.round, None
-                    if done % self.every == 0 or done == rounds:
-                        objective = recorder.record(state)
-                        if not (math.isfinite(objective) and objective <= limit):
+                    if done % self.every == 0 or done == last:
+                        objective = recorder.record(state) if is_recorded else None
+                        if objective is not None and not (math.isfinite(objective) and objective <= limit):
                             return result(
                                 Status.DIVERGED, f"The objective was {objective:.3g} after round {done}."
                             )
@@ -151,4 +163,6 @@ class Trial:
             except KeyboardInterrupt:
                 message = f"Interrupted after round {done} of {rounds}; simulate(…, resume=…) goes on."
                 return result(Status.INTERRUPTED, message)
+            if last < rounds and self.private is not None:
+                return result(Status.EXHAUSTED, self.private.ended(last, rounds))
             return result(Status.COMPLETED, f"All {rounds} rounds were done.")

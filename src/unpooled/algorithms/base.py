@@ -69,6 +69,10 @@ class Algorithm(ABC):
         """How many rounds the algorithm itself prescribes, if it does."""
         return None
 
+    def check_not_averaged(self) -> None:
+        """Refuse that uploads are not simply averaged, where the algorithm cannot do without."""
+        return
+
     def problem_at(self, problem: BoundProblem, round: int) -> BoundProblem:
         """The problem that clients work on in this round; another one only in a homotopy in λ."""
         return problem

@@ -24,19 +24,21 @@ class Descent(NamedTuple):
 
         w ← w − η(∇f(w; ξ) + ∂h(w) + c − c_k)     or, where ``proximal``,    w ← prox_{ηh}(w − η∇f(w; ξ)),
 
-    where ``controlled`` says whether there are control variates c (server) and c_k (client).
+    where ``controlled`` says whether there are control variates c (server) and c_k (client), and ``by_value``
+    whether c_k − c is sent and not the change of c_k.
     """
 
     step: float
     local_steps: int
     proximal: bool
     controlled: bool
+    by_value: bool = False
 
     @kernel
     def local_loop(
         self, oracle: Any, regulariser: Any, client: int, down: Array, memory: Array, up: Array
     ) -> None:
-        """``down`` has w and perhaps c, ``memory`` perhaps c_k; ``up`` gets the increments of w and c_k."""
+        """``down`` has w and perhaps c, ``memory`` perhaps c_k; ``up`` gets what w and c_k send."""
         u = down[0].copy()  # the iterate in full precision; w is its rounding to the precision of the data
         w = u.astype(oracle.rows.y.dtype)
         G, extra, v = np.empty_like(w), np.zeros(w.size), np.empty(w.size)
@@ -56,6 +58,8 @@ class Descent(NamedTuple):
         subtract(up[0], u, down[0])
         if self.controlled:
             refresh(memory[0], down[1], up[0], 1.0 / (self.step * self.local_steps), up[1])
+            if self.by_value:
+                subtract(up[1], memory[0], down[1])
 
 
 class DescentAlgorithm(Algorithm):

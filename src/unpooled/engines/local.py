@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unpooled.aggregation import Aggregate, Mean
 from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array, Arrays
 from unpooled.engines.gathered import Gathered, Weigh
@@ -111,8 +112,16 @@ class LocalClients:
         cohort, rows = memory
         self.memory[cohort] = rows
 
-    def round(self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weigh: Weigh) -> Gathered:
-        """The weighted mean of the cohort's uploads.
+    def round(
+        self,
+        problem: BoundProblem,
+        round: int,
+        down: Arrays,
+        cohort: Array,
+        weigh: Weigh,
+        aggregate: Aggregate,
+    ) -> Gathered:
+        """What the cohort's uploads come to.
 
         Raises ``DivergenceError`` where an upload is not finite.
         """
@@ -120,10 +129,13 @@ class LocalClients:
         names = self.algorithm.uploads
         weights, participation = weigh(cohort)
         if self.loops.names_features(problem):
-            mean, sent = self._touched(now, cohort, weights)
+            if isinstance(aggregate, Mean):
+                mean, sent = self._touched(now, cohort, weights)
+            else:
+                mean, sent = self._filled(now, cohort, weights, aggregate)
             return Gathered(dict(zip(names, mean, strict=True)), participation, cohort, None, sent)
         memory = self.memory[cohort]
-        mean = self._whole(now, memory, cohort, weights)
+        mean = self._whole(now, memory, cohort, weights, aggregate)
         numbers = len(cohort) * mean.size
         sent = Traffic(numbers, numbers * self.dtype.itemsize)
         vectors = dict(zip(names, mean, strict=True))
@@ -146,15 +158,49 @@ class LocalClients:
             sent = touched.traffic(sent, uploads, n_outputs, self.layout)
         return mean, sent
 
-    def _whole(self, now: Round, memory: Array, cohort: Array, weights: Array) -> Array:
-        """The mean of uploads as long as the flat vector."""
-        from unpooled.engines.cohort import add_weighted
-
+    def _whole(self, now: Round, memory: Array, cohort: Array, weights: Array, aggregate: Aggregate) -> Array:
+        """What uploads as long as the flat vector come to."""
         mean = np.zeros((len(self.algorithm.uploads), self.layout.size))
-        for part, up, sound in self.loops.whole(now, cohort, memory, UPLOAD_BYTES):
-            check_sound(cohort[part], sound)
-            add_weighted(mean, weights[part], up)
+        limit = None if aggregate.needs_all else UPLOAD_BYTES
+        for part, up, sound in self.loops.whole(now, cohort, memory, limit):
+            if aggregate.refuses_infinite:
+                check_sound(cohort[part], sound)
+            self._combine(aggregate, mean, weights[part], up)
         return mean
+
+    def _filled(
+        self, now: Round, cohort: Array, weights: Array, aggregate: Aggregate
+    ) -> tuple[Array, Traffic]:
+        """What uploads that name their features come to once they are filled up to the flat vector."""
+        from unpooled.engines import touched
+
+        n_outputs, p = now.draws.n_outputs, self.loops.rows.n_columns
+        base = np.zeros((len(self.algorithm.uploads), self.layout.size))
+        mean, sent = np.zeros_like(base), Traffic(0, 0)
+        limit = None if aggregate.needs_all else UPLOAD_BYTES
+        for part, uploads in self.loops.touched(now, cohort, self.loops.moving(now.w), limit):
+            if aggregate.refuses_infinite:
+                check_sound(cohort[part], uploads.sound[: len(uploads.cohort)])
+            if part.start == 0:
+                touched.idle_increments(base, uploads, p, n_outputs)
+            for some in _slices(part.stop - part.start, limit, base.nbytes):
+                up = np.empty((some.stop - some.start, *base.shape), self.dtype)
+                touched.fill(up, some.start, base, uploads, p, n_outputs)
+                self._combine(aggregate, mean, weights[part][some], up)
+            sent = touched.traffic(sent, uploads, n_outputs, self.layout)
+        return mean, sent
+
+    def _combine(self, aggregate: Aggregate, mean: Array, weights: Array, up: Array) -> None:
+        from unpooled.engines.cohort import threads
+
+        with threads(self.loops.threads):
+            aggregate.combine(mean, weights, up)
+
+
+def _slices(count: int, limit: int | None, each: int) -> Iterator[slice]:
+    """Parts of so many uploads of so many bytes each."""
+    size = count if limit is None else max(1, limit // each)
+    return (slice(first, min(first + size, count)) for first in range(0, count, max(1, size)))
 
 
 def first_memory(

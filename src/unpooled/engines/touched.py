@@ -116,6 +116,23 @@ def idle_increments(base: Array, uploads: Any, p: int, n_outputs: int) -> None:
         spread(base, 1.0, base, uploads, s, p, n_outputs)
 
 
+@kernel
+def fill(up: Array, first: int, base: Array, uploads: Any, p: int, n_outputs: int) -> None:
+    """up[s] ← the upload of client ``first`` + s with the increments ``base`` of what it does not have."""
+    n_intercepts = base.shape[1] - n_outputs * p
+    for s in range(up.shape[0]):
+        n, start = uploads.used[first + s], uploads.first[first + s]
+        at = n_outputs * start + n_intercepts * (first + s)
+        for i in range(base.shape[0]):
+            for q in range(base.shape[1]):
+                up[s, i, q] = base[i, q]
+            for c in range(n_outputs):
+                for q in range(n):
+                    up[s, i, c * p + uploads.feature[start + q]] = uploads.values[i, at + c * n + q]
+            for b in range(n_intercepts):
+                up[s, i, n_outputs * p + b] = uploads.values[i, at + n_outputs * n + b]
+
+
 @functools.cache
 def compiled_touched(*foreign: type) -> Any:
     """``run_touched``, cached on disk apart for each set of a user's own types of records."""

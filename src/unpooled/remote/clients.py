@@ -8,20 +8,30 @@ from typing import Any
 
 import numpy as np
 
+from unpooled.aggregation import Aggregate, Mean
 from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array, Arrays
 from unpooled.engines.gathered import Gathered, Weigh
 from unpooled.engines.local import DivergenceError, first_memory
 from unpooled.engines.loops import Loops, is_coordinatewise
 from unpooled.engines.occupied import SEVERAL, Tally, form_of, looked_at
-from unpooled.engines.touched import idle_increments, traffic
+from unpooled.engines.touched import add_uploads, fill, idle_increments, traffic
 from unpooled.ledger import Traffic
 from unpooled.problem import BoundProblem
 from unpooled.remote.data import RemoteData
 from unpooled.remote.failures import TooFewClientsError, exchange
 from unpooled.remote.messages import Holder, Request
 from unpooled.remote.specs import encode
-from unpooled.remote.uploads import Batch, Expected, UploadError, add_sparse, add_whole, read, unsound
+from unpooled.remote.uploads import (
+    Batch,
+    Expected,
+    UploadError,
+    add_whole,
+    in_order,
+    read,
+    stacked,
+    unsound,
+)
 from unpooled.rows import SparseRows
 from unpooled.wording import counted
 
@@ -103,8 +113,16 @@ class RemoteClients:
             )
         return list(sentences.values())
 
-    def round(self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weigh: Weigh) -> Gathered:
-        """The weighted mean of the uploads of those who took part.
+    def round(
+        self,
+        problem: BoundProblem,
+        round: int,
+        down: Arrays,
+        cohort: Array,
+        weigh: Weigh,
+        aggregate: Aggregate,
+    ) -> Gathered:
+        """What the uploads of those who took part come to.
 
         Raises ``TooFewClientsError`` where these are too few, or ``DivergenceError`` where that is because
         uploads were not finite.
@@ -117,13 +135,23 @@ class RemoteClients:
         weights, participation = weigh(present)
         expected = self._expected(round, names_features)
         mean = np.zeros((len(self.algorithm.uploads), self.layout.size))
+        is_mean = isinstance(aggregate, Mean)
         if names_features:
             base = self._base(problem, round, down)
-            mean = weights.sum() * base
-            uploads = add_sparse(mean, base, weights, present, batches, expected)
+            uploads = in_order(present, batches, expected)
+            if is_mean:
+                mean = weights.sum() * base
+                add_uploads(mean, base, weights, uploads, expected.n_columns, expected.n_outputs)
+            else:
+                up = np.empty((len(present), *mean.shape), self.dtype)
+                fill(up, 0, base, uploads, expected.n_columns, expected.n_outputs)
+                aggregate.combine(mean, weights, up)
             sent = traffic(Traffic(0, 0), uploads, self.layout.n_outputs, self.layout)
         else:
-            add_whole(mean, weights, present, batches)
+            if is_mean:
+                add_whole(mean, weights, present, batches)
+            else:
+                aggregate.combine(mean, weights, stacked(present, batches))
             sent = Traffic(len(present) * mean.size, len(present) * mean.size * self.dtype.itemsize)
         vectors = dict(zip(self.algorithm.uploads, mean, strict=True))
         return Gathered(vectors, participation, present, self._memory(round, present, batches), sent)

@@ -15,7 +15,7 @@ import numpy as np
 
 from unpooled.arrays import Array
 from unpooled.engines.cohort import add_weighted, all_sound
-from unpooled.engines.touched import Uploads, add_uploads
+from unpooled.engines.touched import Uploads
 from unpooled.remote.messages import Reply
 
 
@@ -122,16 +122,20 @@ def add_whole(mean: Array, weights: Array, present: Array, batches: Sequence[Bat
         at = stop
 
 
-def add_sparse(
-    mean: Array, base: Array, weights: Array, present: Array, batches: Sequence[Batch], expected: Expected
-) -> Uploads:
-    """The same for sparse uploads, whose other coordinates moved by ``base``."""
+def stacked(present: Array, batches: Sequence[Batch]) -> Array:
+    """The uploads of those who took part (S, vectors, size), in their order."""
+    where = {k: (batch, s) for batch in batches for s, k in enumerate(batch.clients.tolist())}
+    return np.array([batch.up[s] for batch, s in (where[int(k)] for k in present) if batch.up is not None])
+
+
+def in_order(present: Array, batches: Sequence[Batch], expected: Expected) -> Uploads:
+    """The sparse uploads of those who took part, in their order."""
     where = {k: (batch, s) for batch in batches for s, k in enumerate(batch.clients.tolist())}
     found = [where[int(k)] for k in present]
     used = np.array([batch.used[s] for batch, s in found], dtype=np.int64)
     feature = [batch.feature[batch.used[:s].sum() : batch.used[: s + 1].sum()] for batch, s in found]
     values = [batch.vectors(s, expected.n_outputs, expected.n_intercepts) for batch, s in found]
-    uploads = Uploads(
+    return Uploads(
         present,
         np.empty(0, np.int64),
         np.concatenate([[0], np.cumsum(used)]).astype(np.int64),
@@ -140,8 +144,6 @@ def add_sparse(
         np.concatenate(values, axis=1),
         np.ones(len(present), np.bool_),
     )
-    add_uploads(mean, base, weights, uploads, expected.n_columns, expected.n_outputs)
-    return uploads
 
 
 def _array(reply: Reply, name: str, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -> Array:
