@@ -1,4 +1,4 @@
-"""What all sites agree on before anything is computed: columns, levels, classes; or who differs, and in what."""
+"""What all sites agree on before anything is computed: columns, levels, classes; or who differs, in what."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unpooled.validation import listing
 
 @dataclass(frozen=True)
 class Agreement:
-    """The ``features`` in order, the categorical ones with their levels, and the ``classes`` of the target."""
+    """The ``features`` in order, the levels of categorical ones, and the ``classes`` of the target."""
 
     features: tuple[str, ...]
     categories: tuple[Categories, ...]

@@ -1,7 +1,7 @@
 """The keys of a study: an authority, the coordinator's certificate, a key pair for each site.
 
 Sites trust the coordinator by its certificate, which the study's own authority signs; the coordinator trusts
-a site by its public key, which it registers. Whoever makes the keys holds the authority: nobody else is asked.
+a site by its public key, which it registers. Whoever makes the keys holds the authority; no one else is.
 
     keys/coordinator/   ca.key ca.crt server.key server.crt sites/<id>.pub
     keys/<id>/          <id>.key ca.crt study.toml        to hand over to the site, by a way that is safe

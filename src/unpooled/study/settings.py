@@ -59,7 +59,7 @@ KEYS = (
         "lam",
         checks.either(checks.word("path", "cv"), checks.number(0.0)),
         "cv",
-        'beside the mean loss over all rows: a number, "path" (and a criterion), or "cv"',
+        'a number beside the mean loss of all rows, "path" or "cv"',
     ),
     Key("model", "standardise", "standardise", checks.flag, True, "penalise columns of mean 0, variance 1"),
     Key(

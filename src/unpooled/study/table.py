@@ -112,7 +112,7 @@ def _column(values: Any) -> tuple[Array, str]:
     if kinds == {str}:
         return np.array(plain, dtype=object), "text"
     if kinds <= {bool, int, float}:
-        kind = {(bool,): "true or false", (int,): "whole number"}.get(tuple(kinds), "number")
+        kind = "true or false" if kinds == {bool} else "whole number" if kinds == {int} else "number"
         return np.array([np.nan if each is None else float(each) for each in plain]), kind
     return np.array(plain, dtype=object), " and ".join(sorted(each.__name__ for each in kinds))
 
