@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Arrays, Float
+from unpooled.arrays import Array, Float
 from unpooled.data import FederatedData
 from unpooled.ledger import Ledger
 from unpooled.preprocessing.summaries import summary
 from unpooled.solve import open_clients
-from unpooled.validation import Names, column
+from unpooled.validation import column
 
 ROUNDING = 10.0 * float(np.finfo(np.float64).eps)  # of a mean: a spread below it is none
 
@@ -58,50 +57,38 @@ def moments(data: FederatedData, *, engine: Any = None) -> Moments:
         raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
     answers, traffic = open_clients(engine, data).collect(summary)
     ledger = Ledger().after_answers(traffic.clients, traffic.floats_up, traffic.floats_down, traffic.kinds)
-    return merged(answers, data.weights, data.sizes, data.row_shape, data.feature_names, ledger)
-
-
-def merged(
-    answers: Sequence[Arrays],
-    weights: Float,
-    sizes: Array,
-    row_shape: tuple[int, ...],
-    names: Names,
-    ledger: Ledger,
-) -> Moments:
-    """Moments from the sites' summaries; ``weights`` are the π_k, ``sizes`` the n_k."""
-    weight = weights[:, None] * np.array([a["observed"] for a in answers])
+    weight = data.weights[:, None] * np.array([a["observed"] for a in answers])
     total = weight.sum(axis=0)
     if not total.all():
-        where = np.unravel_index(int(np.argmin(total)), row_shape)
-        name = column([int(i) for i in where], names)
+        where = np.unravel_index(int(np.argmin(total)), data.row_shape)
+        name = column([int(i) for i in where], data.feature_names)
         raise ValueError(f"{name} has no observed value at any client: leave it out")
     anchors = np.array([a["anchor"] for a in answers])
-    reference = anchors[np.argmax(weight, axis=0), np.arange(anchors.shape[1])]
+    reference = anchors[np.argmax(weight, axis=0), np.arange(data.n_features)]
     means = (anchors - reference) + np.array([a["offset"] for a in answers])
     center = np.sum(weight * means, axis=0) / total
-    within = weights @ np.array([a["squares"] for a in answers])
+    within = data.weights @ np.array([a["squares"] for a in answers])
     between = np.sum(weight * np.square(means - center), axis=0)
     missing = np.array([a["missing"] for a in answers])
     result = Moments(
-        mean=(reference + center).reshape(row_shape),
-        variance=((within + between) / total).reshape(row_shape),
-        missing=missing.reshape(len(answers), *row_shape),
-        n_rows=int(np.sum(sizes)),
+        mean=(reference + center).reshape(data.row_shape),
+        variance=((within + between) / total).reshape(data.row_shape),
+        missing=missing.reshape(data.n_clients, *data.row_shape),
+        n_rows=data.n_rows,
         ledger=ledger,
         notes=(),
     )
-    return replace(result, notes=_noted(result, sizes, names))
+    return _noted(result, data)
 
 
-def _noted(found: Moments, sizes: Array, feature_names: Names) -> tuple[str, ...]:
+def _noted(found: Moments, data: FederatedData) -> Moments:
     notes = []
     constant = np.argwhere(found.is_constant)
     if len(constant):
-        names = ", ".join(column(index.tolist(), feature_names) for index in constant[:5])
+        names = ", ".join(column(index.tolist(), data.feature_names) for index in constant[:5])
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         notes.append(f"{names}{more} {'is' if len(constant) == 1 else 'are'} constant: the scale there is 1.")
-    alone = int(np.sum(sizes == 1))
+    alone = int(np.sum(data.sizes == 1))
     if alone:
-        notes.append(f"{alone} of {len(sizes)} clients have a single row, which is their mean.")
-    return tuple(notes)
+        notes.append(f"{alone} of {data.n_clients} clients have a single row, which is their mean.")
+    return Moments(found.mean, found.variance, found.missing, found.n_rows, found.ledger, tuple(notes))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-
-if TYPE_CHECKING:
-    from unpooled.study.config import Study
 
 app = typer.Typer(help="Coordinate a study across sites.", no_args_is_help=True)
 out = Console(highlight=False)
@@ -104,6 +101,47 @@ def keys(
     out.print(f"  In it are the site's own key ({study.sites[0]}.key and so on), ca.crt and study.toml.")
     out.print(f"  Next: [bold]unpooled study run {path} --keys {folder}[/]", soft_wrap=True)
     out.print("  and at each site: [bold]unpooled site join --study study.toml --data …[/]", soft_wrap=True)
+
+
+@app.command()
+def run(
+    path: StudyFile = Path("study.toml"),
+    keys: KeysFolder = Path("keys"),
+    results: Annotated[
+        Path | None, typer.Option(help="Folder of the results.", show_default="that of the study's file")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a study that was stopped.")] = False,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Without TLS; on this machine only.")] = False,
+    bind: Annotated[
+        str | None,
+        typer.Option(help="Interface to listen on.", show_default="all; loopback where that is the address"),
+    ] = None,
+) -> None:
+    """Wait for the sites, agree, fit, and write the results."""
+    with complaints():
+        from unpooled.study.config import load
+        from unpooled.study.coordinator import StoppedError
+        from unpooled.study.running import run as coordinate
+
+        study = load(path)
+        folder = results or path.parent / study.results
+        out.print(
+            f"Study [bold]{study.name}[/] on {study.address}; at least {study.minimum_sites} sites are needed"
+        )
+        again = f"unpooled study run {path} --resume"
+        try:
+            summary = coordinate(
+                study, path, folder, None if insecure else keys, out, resume=resume, bind=bind
+            )
+        except StoppedError as error:
+            out.print(f"[red]✗[/] {_escaped(error)}", soft_wrap=True)
+            out.print(f"  What was answered is kept. To go on: [bold]{again}[/]", soft_wrap=True)
+            raise typer.Exit(3) from None
+        except KeyboardInterrupt:
+            out.print(f"Interrupted. To go on: [bold]{again}[/]", soft_wrap=True)
+            raise typer.Exit(130) from None
+    out.print(summary, markup=False, soft_wrap=True)
+    out.print(f"[green]✓[/] {folder}: coefficients.csv, result.json, summary.txt", soft_wrap=True)
 
 
 class complaints:  # noqa: N801  # reads as a statement: with complaints(): …

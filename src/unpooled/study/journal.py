@@ -92,9 +92,10 @@ class Journal:
         known = self._read(path, key, requests)
         if known is not None:
             return known
+        kind = next(iter(requests.values())).kind if requests else ""
+        self.watch("asked", {"number": self.count, "kind": kind, "sites": len(requests)})
         found = self.transport.exchange(requests)
-        if all(isinstance(each, Reply) for each in found.values()):
-            self._keep(path, key, {site: each for site, each in found.items() if isinstance(each, Reply)})
+        self._keep(path, key, found)
         return found
 
     def close(self) -> None:
@@ -110,8 +111,13 @@ class Journal:
         """The study is done."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _keep(self, path: Path, key: str, replies: Mapping[str, Reply]) -> None:
-        about = {"key": key, "specs": {site: reply.spec for site, reply in replies.items()}}
+    def _keep(self, path: Path, key: str, found: Mapping[str, Reply | Failure]) -> None:
+        replies = {site: each for site, each in found.items() if isinstance(each, Reply)}
+        about = {
+            "key": key,
+            "specs": {site: reply.spec for site, reply in replies.items()},
+            "failures": {site: each.reason for site, each in found.items() if isinstance(each, Failure)},
+        }
         arrays = {f"{site}/{name}": a for site, reply in replies.items() for name, a in reply.arrays.items()}
         self._write(path, packed(about, arrays))
 
@@ -148,6 +154,9 @@ class Journal:
             return None
         own: dict[str, Reply | Failure] = {}
         for site in requests:
+            if site in about["failures"]:
+                own[site] = Failure(about["failures"][site])
+                continue
             begins = f"{site}/"
             mine = {name.removeprefix(begins): a for name, a in arrays.items() if name.startswith(begins)}
             own[site] = Reply(about["specs"][site], mine)

@@ -1,4 +1,4 @@
-"""The problem that a study states: its loss, its penalty, its layout; no rows are needed for it."""
+"""The problem that a study states: its loss and its penalty; no rows are needed for it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.layout import Layout
 from unpooled.losses import Huber, Logistic, Poisson, Softmax, Squared
 from unpooled.penalties import L1, ElasticNet, GroupL2
-from unpooled.problem import BoundProblem, Problem
+from unpooled.problem import Problem
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
 from unpooled.validation import closest
 
 
-def stated(study: Study, agreement: Agreement) -> BoundProblem:
+def stated(study: Study, agreement: Agreement) -> Problem:
     """The problem, at the study's λ or, where that is to be chosen, at 1."""
     lam = 1.0 if isinstance(study.lam, str) else study.lam
-    problem = Problem(_loss(study, agreement), _penalty(study, agreement, lam), study.intercept)
-    p, shared = len(agreement.feature_names), int(study.intercept is True)
-    if study.model == "multinomial":
-        C = len(agreement.classes)
-        return BoundProblem(problem, Layout((p, C), "F", C * shared))
-    return BoundProblem(problem, Layout((p,), "C", shared))
+    return Problem(_loss(study, agreement), _penalty(study, agreement, lam), study.intercept)
 
 
 def _loss(study: Study, agreement: Agreement) -> Any:

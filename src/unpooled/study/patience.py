@@ -32,9 +32,9 @@ class Patient:
         return self.transport.holders()
 
     def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
-        """All replies; never a ``Failure``."""
+        """All replies. Only of those who were to train there may be failures: a round can do without some."""
         replies: dict[Holder, Reply | Failure] = {}
-        left, deadline = dict(requests), 0.0
+        left, began, is_told = dict(requests), time.monotonic(), False
         while left:
             found = self.transport.exchange(left)
             answers = {site: each for site, each in found.items() if isinstance(each, Reply)}
@@ -43,16 +43,20 @@ class Patient:
                 raise LostSiteError(refused)
             replies |= answers
             left = {site: request for site, request in left.items() if site not in replies}
+            reasons = {site: _reason(found.get(site)) for site in left}
             if not left:
                 break
-            reasons = {site: _reason(found.get(site)) for site in left}
-            now = time.monotonic()
-            if not deadline:
-                deadline = now + self.study.grace
-                self.watch("lost", {"sites": reasons, "seconds": self.study.grace})
-            if now >= deadline:
+            if all(request.kind == "train" for request in left.values()):
+                replies |= {site: Failure(reason) for site, reason in reasons.items()}
+                self.watch("lost", {"sites": reasons, "seconds": 0.0})
+                break
+            spent = time.monotonic() - began
+            if spent >= self.study.grace:
                 raise LostSiteError(reasons)
-            time.sleep(min(PAUSE, max(deadline - now, 0.0)))
+            if not is_told:
+                self.watch("lost", {"sites": reasons, "seconds": self.study.grace - spent})
+                is_told = True
+            time.sleep(min(PAUSE, max(self.study.grace - spent, 0.0)))
         return {site: replies[site] for site in requests}
 
     def close(self) -> None:
