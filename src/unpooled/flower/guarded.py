@@ -82,7 +82,9 @@ class Guarded:
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit status, once it ends; ``subprocess.TimeoutExpired`` where it does not in time."""
-        return self._guard.wait(timeout)
+        status = self._guard.wait(timeout)
+        self._let_go()
+        return status
 
     def kill(self) -> None:
         """Kill the process without a word, as a power cut would; the guard clears up after it."""
@@ -92,14 +94,18 @@ class Guarded:
 
     def stop(self) -> int:
         """Ask it to end, kill it if it does not, and give its exit status. Stopping twice is fine."""
-        if self._guard.stdin is not None:
-            self._guard.stdin.close()
+        self._let_go()
         try:
             return self._guard.wait(2 * GRACE + 5.0)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._guard.pid, signal.SIGKILL)
             return self._guard.wait()
+
+    def _let_go(self) -> None:
+        """Close our end of the pipe, which the guard takes as our end."""
+        assert self._guard.stdin is not None
+        self._guard.stdin.close()
 
     def __enter__(self) -> Self:
         return self
