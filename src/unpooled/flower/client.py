@@ -3,7 +3,8 @@
     app = client_app(load)          # load(context) gives the site's rows, and they stay where it is called
 
 Flower starts a new process for each message, so rows are loaded each time: let ``load`` read something quick,
-such as a memory-mapped file. In a simulation a process lives on, and its last desks are kept.
+such as a memory-mapped file. In a simulation a process lives on, and its last desks are kept. What clients
+remember from round to round is in Flower's context, which outlives the process.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from unpooled.arrays import Arrays
 from unpooled.flower.installed import app as flwr_app
 from unpooled.flower.installed import clientapp
+from unpooled.flower.memory import MEMORY, keep_memory, memory_of
 from unpooled.flower.records import reply_record, request_of
 from unpooled.flower.roster import HELLO
 from unpooled.remote.messages import Reply, Request
@@ -28,10 +31,16 @@ log = logging.getLogger("unpooled.flower")
 
 
 class Answers(Protocol):
-    """Who answers a site's requests: a ``Desk``, or a user's own."""
+    """Who answers a site's requests: a ``Desk``."""
 
     def handle(self, request: Request) -> Reply:
         """The answer."""
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """What has to be given back to one opened anew."""
+
+    def restore(self, spec: dict[str, Any], arrays: Arrays) -> None:
+        """What ``state`` gave."""
 
 
 Open = Callable[[Any], Answers]
@@ -39,6 +48,9 @@ Open = Callable[[Any], Answers]
 
 Name = Callable[[Any], str]
 """From that context to the node's client id."""
+
+Load = Callable[[Any], Any]
+"""From that context to the node's rows."""
 
 
 def client_id(context: Any) -> str:
@@ -63,7 +75,11 @@ class Handler:
             name, request = self.name(context), request_of(message.content)
             reply = Reply({}, {})
             if request.kind != HELLO.kind:
-                reply = self._desk(context.run_id, name, context).handle(request)
+                desk = self._desk(context.run_id, name, context)
+                if MEMORY in context.state:
+                    desk.restore(*memory_of(context.state))
+                reply = desk.handle(request)
+                keep_memory(context.state, *desk.state())
             return flwr_app().Message(reply_record(reply, name), reply_to=message)
         except Exception as error:
             log.error("a request could not be answered:\n%s", traceback.format_exc())
@@ -84,6 +100,37 @@ def answering(open: Open, name: Name = client_id) -> Any:
     ``name`` finds the client id in the context.
     """
     app, handler = clientapp().ClientApp(), Handler(open, name)
-    app.query()(handler)
-    app.train()(handler)
+    for kind in (app.query, app.train, app.evaluate):
+        kind()(handler)
     return app
+
+
+def client_app(load: Load, *, name: Name = client_id, threads: int | None = None) -> Any:
+    """A ClientApp that answers from the rows that ``load(context)`` gives, and never sends them.
+
+    Parameters
+    ----------
+    load : gives a FederatedData with the node's clients, or one client's ``(X, y)`` or
+        ``(X, y, sample_weight)``, whose id is then the node's. ``context.node_config`` has what the node was
+        started with.
+    name : finds the node's client id in the context.
+    threads : as in ``engines.Local``.
+    """
+    return answering(Opening(load, name, threads), name)
+
+
+class Opening:
+    """From a context to a desk with its rows."""
+
+    def __init__(self, load: Load, name: Name, threads: int | None):
+        self.load, self.name, self.threads = load, name, threads
+
+    def __call__(self, context: Any) -> Answers:
+        """The desk."""
+        from unpooled.data import FederatedData
+        from unpooled.remote.desk import Desk
+
+        rows = self.load(context)
+        if not isinstance(rows, FederatedData):
+            rows = FederatedData.from_clients({self.name(context): rows})
+        return Desk(rows, threads=self.threads)
