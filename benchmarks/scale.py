@@ -21,9 +21,11 @@ import numpy as np
 from scipy import sparse
 
 import unpooled as up
-from unpooled.engines.local import Local, LocalClients
+from unpooled.engines.local import Local
+from unpooled.engines.loops import Loops
 from unpooled.federation import Federation, Position
 from unpooled.ledger import Ledger
+from unpooled.rows import rows_of
 
 PROBLEM = up.Problem(up.Logistic(), up.L1(1e-4), intercept=True)
 COHORT, BATCH, STEPS = 100, 10, 10
@@ -46,8 +48,8 @@ def rows(n_clients: int, n_rows: int, p: int, nonzeros: int, seed: int = 0) -> u
     return up.FederatedData.from_arrays(X, y, np.repeat(np.arange(n_clients), n_rows))
 
 
-class Timed(LocalClients):
-    """Clients that add up the time spent in the compiled loop."""
+class Timed(Loops):
+    """Local loops that add up the time spent in compiled code."""
 
     seconds = 0.0
 
@@ -61,14 +63,15 @@ def seconds(data: up.FederatedData, nonzeros: int, rounds: int = 20) -> tuple[fl
     """The median round's seconds in the clients' loop and in all, and the ledger; two rounds warm up."""
     algorithm = up.FastFedDA(mu=1e-3, gamma=0.25 * nonzeros, local_steps=STEPS, a=math.inf)
     problem, dtype = PROBLEM.bind(data), np.dtype(np.float64)
-    clients = Timed(Local(), algorithm, problem, data, 0, BATCH, dtype, None)
+    clients = Local().open(algorithm, problem, data, 0, BATCH, dtype)
+    clients.loops = loops = Timed(algorithm, problem, rows_of(data), data.offsets, 0, BATCH, dtype)
     start = Position(algorithm.init(problem, np.zeros(problem.layout.size)), Ledger())
     federation = Federation(algorithm, problem, data, clients, COHORT, 0, "renormalised", dtype, start)
     spent = []
     for _ in range(rounds + 2):
-        clients.seconds, began = 0.0, time.perf_counter()
+        loops.seconds, began = 0.0, time.perf_counter()
         federation.step()
-        spent.append((clients.seconds, time.perf_counter() - began))
+        spent.append((loops.seconds, time.perf_counter() - began))
     inside, whole = np.median(spent[2:], axis=0)
     return float(inside), float(whole), federation.position.ledger
 

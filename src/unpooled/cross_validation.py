@@ -15,11 +15,12 @@ from unpooled.algorithms.exact.site import unpacked
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.data import FederatedData
-from unpooled.engines.oracles import Fold, Question
+from unpooled.engines.folds import BySite, Dealt, Fold, Folds, Given
+from unpooled.engines.oracles import Question
 from unpooled.ledger import Ledger
 from unpooled.path import Path, Point, assembled, check_grid, grid_of, opened_tasks, walk
 from unpooled.problem import BoundProblem, Problem
-from unpooled.sampling import own_draws
+from unpooled.remote.data import RemoteData
 from unpooled.solve import bind, check_numbers, open_clients
 
 RULES = ("min", "1se")
@@ -69,7 +70,7 @@ class CrossValidation:
 
 def cross_validate(
     problem: Problem,
-    data: FederatedData,
+    data: FederatedData | RemoteData,
     *,
     folds: int | str | ArrayLike = 5,
     rule: str = "min",
@@ -99,10 +100,10 @@ def cross_validate(
         raise ValueError(f"rule must be 'min' or '1se', got {rule!r}")
     if problem.has_site_intercepts and isinstance(folds, str):
         raise ValueError("folds='sites' leaves out sites whose intercepts nobody then knows: use a number")
-    of, count = fold_numbers(folds, data, seed)
+    dealt, count = folds_of(folds, data, seed)
     chosen, notes = choose(bound, solver, min_rows, second_order)
     server = Server(open_clients(engine, data))
-    tasks, left_out = fold_tasks(chosen, bound, of, count, server)
+    tasks, left_out = fold_tasks(chosen, bound, dealt, count, server)
     tasks = opened_tasks(tasks, server, notes, data.n_clients)
     grid = grid_of(tasks[0], server, lambdas, n_lambdas, ratio)
     points = walk(tasks, grid, at_once, server, tol, max_rounds)
@@ -111,7 +112,7 @@ def cross_validate(
         models = [np.array([row[f].state for row in points]) for f in range(1, count + 1)]
         losses = np.array([_held_out(m, t) for m, t in zip(models, left_out, strict=True)]).T
     else:
-        losses, weights = _scored(tasks, points, of, server)
+        losses, weights = _scored(tasks, points, dealt, server)
     if isinstance(folds, str):
         notes.append("one site was left out at a time: differences of such fits are about single sites.")
     whole = assembled(bound, grid, [row[0] for row in points], server, tasks[0], notes)
@@ -123,51 +124,58 @@ def deal(data: FederatedData, folds: int, seed: int) -> Array:
 
     A client's folds depend on the seed and its id, not on the other clients.
     """
-    of = np.empty(data.n_rows, dtype=np.int64)
-    for name, start, stop in zip(data.ids, data.offsets[:-1], data.offsets[1:], strict=True):
-        draws = own_draws(name, seed, folds)
-        of[start:stop] = (draws.permutation(int(stop - start)) + draws.integers(folds)) % folds
-    return of
+    return numbers_of(Dealt(folds, seed), data)
 
 
-def fold_numbers(folds: Any, data: FederatedData, seed: int) -> tuple[Array, int]:
-    """The fold of each row, and how many folds there are."""
+def numbers_of(folds: Folds, data: FederatedData) -> Array:
+    """The fold of each row."""
+    sizes = data.sizes.tolist()
+    return np.concatenate([folds.of(k, name, sizes[k]) for k, name in enumerate(data.ids)])
+
+
+def folds_of(folds: Any, data: FederatedData | RemoteData, seed: int) -> tuple[Folds, int]:
+    """How rows get their folds, and how many folds there are."""
+    dealt: Folds
     if isinstance(folds, str):
         if folds != "sites":
             raise ValueError(f"folds must be a number, 'sites' or one number per row, got {folds!r}")
-        of = np.repeat(np.arange(data.n_clients), data.sizes)
+        dealt, count = BySite(), data.n_clients
     elif np.ndim(folds) == 0:
         if isinstance(folds, bool) or not isinstance(folds, int | np.integer) or folds < 2:
             raise ValueError(f"folds must be a whole number ≥ 2, got {folds!r}")
-        of = deal(data, int(folds), seed)
+        dealt, count = Dealt(int(folds), seed), int(folds)
     else:
-        of = np.asarray(folds)
-        if of.shape != (data.n_rows,) or of.dtype.kind not in "iu" or of.min() < 0:
+        given = np.asarray(folds)
+        if isinstance(data, RemoteData):
+            raise ValueError("folds must be a number or 'sites': the sites alone know their rows")
+        if given.shape != (data.n_rows,) or given.dtype.kind not in "iu" or given.min() < 0:
             raise ValueError(f"folds must hold {data.n_rows} whole numbers from 0, one per row")
-    count = int(of.max()) + 1
-    sizes = np.bincount(of, minlength=count)
+        dealt, count = Given(given, data.offsets), int(given.max()) + 1
+    if isinstance(data, RemoteData):  # an empty fold is found when it is asked for
+        return dealt, count
+    sizes = np.bincount(numbers_of(dealt, data), minlength=count)
     if count < 2 or not sizes.all():
         raise ValueError(f"{count} folds with {sizes.tolist()[:10]} rows: there must be two, and none empty")
-    return of, count
+    return dealt, count
 
 
 def fold_tasks(
-    solver: ExactSolver, bound: BoundProblem, of: Array, count: int, server: Server
+    solver: ExactSolver, bound: BoundProblem, folds: Folds, count: int, server: Server
 ) -> tuple[list[Solve], list[Arrays]]:
     """The fit to all rows and those without a fold; the folds' statistics, where they suffice."""
     # fold by fold, rows less the site's mean do not add up: sites then centre each training set
     if isinstance(solver, SufficientStatistics) and not bound.problem.has_site_intercepts:
-        return _from_statistics(solver, bound, of, count, server)
+        return _from_statistics(solver, bound, folds, count, server)
     zero = np.zeros(bound.layout.size)
-    kept = [None, *(Fold(of, f, held_out=False) for f in range(count))]
+    kept = [None, *(Fold(folds, f, held_out=False) for f in range(count))]
     return [Solve(solver, bound, solver.init(bound, zero), fold) for fold in kept], []
 
 
 def _from_statistics(
-    solver: SufficientStatistics, bound: BoundProblem, of: Array, count: int, server: Server
+    solver: SufficientStatistics, bound: BoundProblem, dealt: Folds, count: int, server: Server
 ) -> tuple[list[Solve], list[Arrays]]:
     """The fit to all rows and those without a fold, from statistics sent fold by fold in one round."""
-    folds = [Fold(of, f, held_out=True) for f in range(count)]
+    folds = [Fold(dealt, f, held_out=True) for f in range(count)]
     state = solver.init(bound, np.zeros(bound.layout.size))
     for _ in range(2):  # the second where statistics have to be centred
         question = solver.broadcast(bound, state)
@@ -206,12 +214,14 @@ def _held_out(models: Float, total: Arrays) -> Float:
     return np.asarray(np.maximum(0.5 * square - cross, 0.0))
 
 
-def _scored(tasks: list[Solve], points: list[list[Point]], of: Array, server: Server) -> tuple[Float, Float]:
+def _scored(
+    tasks: list[Solve], points: list[list[Point]], folds: Folds, server: Server
+) -> tuple[Float, Float]:
     """The held-out losses of every fold's path and the folds' weights, in one round."""
     questions = []
     for f, task in enumerate(tasks[1:]):
         models = {"models": np.array([row[f + 1].w for row in points])}
-        questions.append(Question(task.solver, task.problem, models, Fold(of, f, held_out=True)))
+        questions.append(Question(task.solver, task.problem, models, Fold(folds, f, held_out=True)))
     totals = server.ask(questions)
     return np.array([t["losses"] for t in totals]).T, np.array([float(t["weight"]) for t in totals])
 

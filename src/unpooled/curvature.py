@@ -7,16 +7,19 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from unpooled.arrays import Array, Float
+from unpooled.curved import add_rows, weighted_product
+from unpooled.data import FederatedData
 from unpooled.losses.base import LinearLoss
 from unpooled.problem import Problem
 from unpooled.products import times, transposed_times
 from unpooled.rows import rows_of
-from unpooled.spectrum import extreme_eigenvalues, fixed_direction, largest_eigenvalue
+from unpooled.spectrum import Operator, extreme_eigenvalues, fixed_direction, largest_eigenvalue
 
 if TYPE_CHECKING:
-    from unpooled.data import FederatedData
+    from unpooled.remote.data import RemoteData
 
 POWER_ITERATIONS = 5
 LANCZOS_STEPS = 20
@@ -27,7 +30,7 @@ class Curvature:
     """Smoothness and strong convexity of a problem on data, computed when they are first asked for."""
 
     problem: Problem
-    data: FederatedData
+    data: FederatedData | RemoteData
     batch_size: int | None
 
     @cached_property
@@ -39,38 +42,14 @@ class Curvature:
         with c_i the loss's curvature bound and L_k by five power iterations.
         """
         self._linear("gamma (or step)")
-        L, longest = self._sparse_clients() if self.data.is_sparse else self._dense_clients()
+        if isinstance(self.data, FederatedData):
+            L, longest = client_spectra(self.problem, self.data)
+        else:
+            L, longest = self.data.spectra(self.problem)
         n = self.data.sizes
         b = n if self.batch_size is None else np.minimum(self.batch_size, n)
         expected = ((n - b) * longest + n * (b - 1) * L) / (b * np.maximum(n - 1, 1))
         return float(np.max(np.where(n == 1, longest, expected)))
-
-    @property
-    def _start(self) -> Float:
-        return fixed_direction(self.data.n_features + int(self.problem.intercept))
-
-    def _row_curvatures(self) -> Array:
-        """c_i, times the row's sample weight."""
-        c, s = self.problem.loss.curvature(self.data.y), self.data.sample_weight
-        return np.asarray(c if s is None else c * s, dtype=np.float64)
-
-    def _sparse_clients(self) -> tuple[Float, Float]:
-        """L_k and max_i c_i‖x_i‖² of every client."""
-        from unpooled.sparse_spectrum import client_spectra
-
-        c = self._row_curvatures()
-        return client_spectra(rows_of(self.data), self.data.offsets, c, self._start, POWER_ITERATIONS)
-
-    def _dense_clients(self) -> tuple[Float, Float]:
-        """The same on dense rows."""
-        c, u, ones = self._row_curvatures(), self._start, float(self.problem.intercept)
-        L, longest = np.empty(self.data.n_clients), np.empty(self.data.n_clients)
-        for k, client in enumerate(self.data):
-            X = client.X.reshape(client.n_rows, -1)
-            d = c[self.data.offsets[k] : self.data.offsets[k + 1]]
-            longest[k] = np.max(d * (np.einsum("ij,ij->i", X, X) + ones))
-            L[k] = largest_eigenvalue(partial(_curve, X, d / client.n_rows), u, POWER_ITERATIONS)
-        return L, longest
 
     @cached_property
     def strong_convexity(self) -> float:
@@ -80,10 +59,22 @@ class Curvature:
         one makes the steps shrink before the optimum is reached.
         """
         self._linear("mu")
-        X = self.data.X if self.data.is_sparse else self.data.X.reshape(self.data.n_rows, -1)
-        d = self.data.row_weights * self.problem.loss.curvature(self.data.y)
-        smallest = extreme_eigenvalues(partial(_curve, X, d), len(self._start), LANCZOS_STEPS)[0]
+        size = self.data.n_features + int(self.problem.intercept)
+        smallest = extreme_eigenvalues(self._operator(), size, LANCZOS_STEPS)[0]
         return smallest if self.problem.loss.is_quadratic else 0.1 * smallest
+
+    def _operator(self) -> Operator:
+        """Σ_k π_k times the curvature of client k, in the order of ids."""
+        if isinstance(self.data, FederatedData):
+            return partial(weighted_product, self.data, curvature_shares(self.problem, self.data))
+        curve, weights = self.data.curve, self.data.weights
+
+        def ask(u: Float) -> Float:
+            total = np.zeros(u.size)
+            add_rows(total, weights, curve(self.problem, u))
+            return total
+
+        return ask
 
     @property
     def rounds(self) -> int:
@@ -98,6 +89,35 @@ class Curvature:
                 f"{parameter} has no default for the loss {name}, whose curvature is unknown: "
                 f"give {parameter}, or derive the loss from unpooled.LinearLoss"
             )
+
+
+def row_curvatures(problem: Problem, data: FederatedData) -> Float:
+    """c_i, times the row's sample weight."""
+    c, s = problem.loss.curvature(data.y), data.sample_weight
+    return np.asarray(c if s is None else c * s, dtype=np.float64)
+
+
+def curvature_shares(problem: Problem, data: FederatedData) -> Float:
+    """c_i s_i/n_k: with these, a client's XᵀDX is the curvature of L_k."""
+    return np.asarray(row_curvatures(problem, data) / np.repeat(data.sizes, data.sizes))
+
+
+def client_spectra(problem: Problem, data: FederatedData) -> tuple[Float, Float]:
+    """L_k and max_i c_i‖x_i‖² of every client; on one BLAS thread, lest their number change bits."""
+    c, u = row_curvatures(problem, data), fixed_direction(data.n_features + int(problem.intercept))
+    if data.is_sparse:
+        from unpooled.sparse_spectrum import client_spectra as sparse_spectra
+
+        return sparse_spectra(rows_of(data), data.offsets, c, u, POWER_ITERATIONS)
+    ones = float(problem.intercept)
+    L, longest = np.empty(data.n_clients), np.empty(data.n_clients)
+    with threadpool_limits(limits=1, user_api="blas"):
+        for k, client in enumerate(data):
+            X = client.X.reshape(client.n_rows, -1)
+            d = c[data.offsets[k] : data.offsets[k + 1]]
+            longest[k] = np.max(d * (np.einsum("ij,ij->i", X, X) + ones))
+            L[k] = largest_eigenvalue(partial(_curve, X, d / client.n_rows), u, POWER_ITERATIONS)
+    return L, longest
 
 
 def _curve(X: Any, d: Array, u: Float) -> Float:

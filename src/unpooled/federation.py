@@ -17,6 +17,7 @@ from unpooled.sampling import cohort as sample_cohort
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
+    from unpooled.remote.data import RemoteData
 
 WEIGHTINGS = ("renormalised", "unbiased")
 
@@ -39,7 +40,7 @@ class Federation:
 
     algorithm: Algorithm
     problem: BoundProblem
-    data: FederatedData
+    data: FederatedData | RemoteData
     clients: Any
     cohort: int | None
     seed: int
@@ -73,19 +74,18 @@ class Federation:
         r = self.state.round
         problem = self.algorithm.problem_at(self.problem, r)
         chosen = sample_cohort(self.seed, r, self.data.n_clients, self.cohort)
-        weights, participation = self._weights(chosen)
         sent = self.algorithm.broadcast(problem, self.state)
         down = {name: vector.astype(self.dtype) for name, vector in sent.items()}
-        mean, memory, sent_up = self.clients.round(problem, r, down, chosen, weights)
-        state = self.algorithm.server_update(problem, self.state, mean, participation)
+        gathered = self.clients.round(problem, r, down, chosen, self._weights)
+        state = self.algorithm.server_update(problem, self.state, gathered.mean, gathered.participation)
         numbers = len(chosen) * len(down) * self.problem.layout.size
         sent_down = Traffic(numbers, numbers * self.dtype.itemsize)
-        ledger = self.position.ledger.after_round(len(chosen), sent_up, sent_down)
-        self.position = Position(state, ledger, memory)
+        ledger = self.position.ledger.after_round(len(gathered.present), gathered.sent, sent_down)
+        self.position = Position(state, ledger, gathered.memory)
         return state
 
     def _weights(self, chosen: Array) -> tuple[Array, float]:
-        """The cohort's weights, and the factor that turns the mean into Σ_k π_k up_k."""
+        """The weights of those who took part, and the factor that turns the mean into Σ_k π_k up_k."""
         pi = self.data.weights[chosen]
         if self.weighting == "renormalised":
             return pi / pi.sum(), float(pi.sum())

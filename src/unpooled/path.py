@@ -24,6 +24,7 @@ from unpooled.ledger import Ledger
 from unpooled.penalties import L1, ElasticNet
 from unpooled.penalties.weights import spread
 from unpooled.problem import BoundProblem, Problem
+from unpooled.remote.data import RemoteData
 from unpooled.solve import bind, check_numbers, fallback, not_converged, open_clients, refusal
 
 MIN_ROWS = 10  # as in solve
@@ -70,7 +71,7 @@ class Path:
         )
 
 
-def lambda_max(problem: Problem, data: FederatedData, *, engine: Any = None) -> float:
+def lambda_max(problem: Problem, data: FederatedData | RemoteData, *, engine: Any = None) -> float:
     """The smallest λ at which all penalised coefficients are zero, in one round.
 
     More rounds, for the intercept, where the loss has one and is not squared, logistic, softmax or Poisson;
@@ -88,7 +89,7 @@ def lambda_max(problem: Problem, data: FederatedData, *, engine: Any = None) -> 
 
 def path(
     problem: Problem,
-    data: FederatedData,
+    data: FederatedData | RemoteData,
     *,
     lambdas: ArrayLike | None = None,
     n_lambdas: int = 100,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unpooled.arrays import Array, Float
+from unpooled.data import FederatedData
 from unpooled.layout import Layout
 from unpooled.losses.base import LinearLoss
 from unpooled.penalties.base import Penalty
@@ -19,7 +20,7 @@ from unpooled.regulariser import Constrained, Entrywise, Free, Regulariser
 from unpooled.validation import is_number
 
 if TYPE_CHECKING:
-    from unpooled.data import FederatedData
+    from unpooled.remote.data import RemoteData
 
 
 @dataclass(frozen=True)
@@ -55,19 +56,25 @@ class Problem:
     def layout(self, data: FederatedData) -> Layout:
         """How this problem's parameters lie in a flat vector, given the shape of the data."""
         n_outputs = self.loss.outputs(data.y) if isinstance(self.loss, LinearLoss) else None
+        return self.laid_out(data.row_shape, n_outputs).layout
+
+    def laid_out(self, row_shape: tuple[int, ...], n_outputs: int | None) -> BoundProblem:
+        """This problem for rows of a shape, and so many outputs (None: w is a vector or one matrix)."""
         shared = 0 if self.has_site_intercepts else int(self.intercept)
         if n_outputs is None:
-            return Layout(data.row_shape, "C", shared)
-        return Layout((data.n_features, n_outputs), "F", n_outputs * shared)
+            return BoundProblem(self, Layout(row_shape, "C", shared))
+        return BoundProblem(self, Layout((math.prod(row_shape), n_outputs), "F", n_outputs * shared))
 
-    def smooth(self, w: Array, data: FederatedData, intercept: Any = None) -> float:
+    def smooth(self, w: Array, data: FederatedData | RemoteData, intercept: Any = None) -> float:
         """The smooth part Σ_k π_k L_k(w); with site intercepts, ``intercept`` holds one a client."""
+        if not isinstance(data, FederatedData):
+            return data.smooth(self, w, intercept)
         if isinstance(self.loss, LinearLoss):
             return self.loss.value(w, data.X, data.y, data.row_weights, self._of_rows(intercept, data))
         values = [PlainLoss(self.loss).value(client, w, intercept) for client in data]
         return float(np.dot(data.weights, values))
 
-    def objective(self, w: Array, data: FederatedData, intercept: Any = None) -> float:
+    def objective(self, w: Array, data: FederatedData | RemoteData, intercept: Any = None) -> float:
         """φ(w) = Σ_k π_k L_k(w) + h(w)."""
         return self.smooth(w, data, intercept) + float(self.penalty.value(w))
 
@@ -94,16 +101,23 @@ class Problem:
         """The same problem with another λ."""
         return Problem(self.loss, self.penalty.with_lam(lam), self.intercept, self.ball)
 
-    def bind(self, data: FederatedData) -> BoundProblem:
+    def bind(self, data: FederatedData | RemoteData) -> BoundProblem:
         """This problem laid out for data of this shape; checks that the targets fit the loss."""
+        if not isinstance(data, FederatedData):
+            return data.bind(self)
         if data.has_missing:
             raise ValueError("the data has missing values: preprocessing.prepare(data, missing='mean') first")
+        for complaint in self.complaints(data):
+            raise ValueError(complaint)
+        return BoundProblem(self, self.layout(data))
+
+    def complaints(self, data: FederatedData) -> Iterator[str]:
+        """Which clients' targets do not fit the loss, and why."""
         if isinstance(self.loss, LinearLoss):
             for name, first, last in zip(data.ids, data.offsets[:-1], data.offsets[1:], strict=True):
                 complaint = self.loss.check_targets(data.y[first:last])
                 if complaint:
-                    raise ValueError(f"client {name!r}: {complaint}")
-        return BoundProblem(self, self.layout(data))
+                    yield f"client {name!r}: {complaint}"
 
 
 @dataclass(frozen=True)

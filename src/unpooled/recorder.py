@@ -13,6 +13,7 @@ from unpooled.algorithms.base import Algorithm, State
 from unpooled.arrays import Arrays
 from unpooled.data import FederatedData
 from unpooled.problem import BoundProblem
+from unpooled.remote.data import RemoteData
 
 Metric = Callable[..., float]
 
@@ -23,7 +24,7 @@ class Recorder:
 
     algorithm: Algorithm
     problem: BoundProblem
-    data: FederatedData
+    data: FederatedData | RemoteData
     metrics: Mapping[str, Metric]
     columns: dict[str, list[float]] = field(default_factory=dict)
     good: State | None = None

@@ -14,6 +14,7 @@ from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.problem import Problem
+from unpooled.remote.data import RemoteData
 
 NOT_COMPARED = ("algorithm", "asked", "rounds")  # rounds may differ; the algorithm has its own comparison
 
@@ -22,7 +23,7 @@ def describe(
     asked: Algorithm,
     algorithm: Algorithm,
     problem: Problem,
-    data: FederatedData,
+    data: FederatedData | RemoteData,
     start: Float,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:

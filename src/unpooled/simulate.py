@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, DTypeLike
 from unpooled.algorithms.base import Algorithm
 from unpooled.curvature import Curvature
 from unpooled.data import FederatedData
-from unpooled.engines.local import Local
+from unpooled.engines.default import default_engine
 from unpooled.federation import WEIGHTINGS
 from unpooled.problem import Problem
 from unpooled.recorder import Metric
+from unpooled.remote.data import RemoteData
 from unpooled.run import Run, Status
 from unpooled.runfile import load
 from unpooled.settings import resumed
@@ -31,7 +32,7 @@ GROWTH = 100.0  # an objective this many times the first one's size counts as di
 def simulate(
     algorithm: Algorithm,
     problem: Problem,
-    data: FederatedData,
+    data: FederatedData | RemoteData,
     *,
     rounds: int | None = None,
     cohort: int | None = None,
@@ -104,7 +105,7 @@ def simulate(
         options={**options, "dtype": str(states)},
         metrics=dict(metrics or {}),
         every=every,
-        engine=engine or Local(),
+        engine=engine or default_engine(data),
         previous=previous,
         checkpoint=checkpoint,
         progress=progress,
@@ -149,7 +150,7 @@ def _check_parts(algorithm: Any, problem: Any, data: Any, engine: Any, metrics: 
         raise TypeError(f"algorithm must be one of unpooled's algorithms, got {algorithm!r}{hint}")
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem(loss, penalty), got {problem!r}")
-    if not isinstance(data, FederatedData):
+    if not isinstance(data, FederatedData | RemoteData):
         raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
     if engine is not None and not callable(getattr(engine, "open", None)):
         raise TypeError(f"engine must be one of unpooled.engines, such as engines.Local(), got {engine!r}")
@@ -164,7 +165,7 @@ def _check_parts(algorithm: Any, problem: Any, data: Any, engine: Any, metrics: 
         raise FileNotFoundError(f"checkpoint is to go into {Path(checkpoint).parent}, which is not a folder")
 
 
-def _check_options(options: dict[str, Any], data: FederatedData) -> None:
+def _check_options(options: dict[str, Any], data: FederatedData | RemoteData) -> None:
     """Refuse numbers that do not fit the data, and unknown weightings."""
     if options["cohort"] is not None and options["cohort"] > data.n_clients:
         raise ValueError(f"cohort={options['cohort']}, but the data has {data.n_clients} clients")

@@ -15,16 +15,17 @@ from unpooled.algorithms.exact.rounds import Server, Solve, columns
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
-from unpooled.engines.local import Local
+from unpooled.engines.default import default_engine
 from unpooled.fit import Fit
 from unpooled.problem import BoundProblem, Problem
+from unpooled.remote.data import RemoteData
 from unpooled.validation import is_number
 from unpooled.wording import counted
 
 
 def solve(
     problem: Problem,
-    data: FederatedData,
+    data: FederatedData | RemoteData,
     *,
     solver: Any = "auto",
     tol: float = 1e-8,
@@ -64,11 +65,11 @@ def solve(
     return result(task, server, notes, tol, max_rounds)
 
 
-def bind(problem: Problem, data: FederatedData) -> BoundProblem:
+def bind(problem: Problem, data: FederatedData | RemoteData) -> BoundProblem:
     """The problem laid out for the data; what exact solvers cannot solve is refused."""
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem(loss, penalty), got {problem!r}")
-    if not isinstance(data, FederatedData):
+    if not isinstance(data, FederatedData | RemoteData):
         raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
     if not math.isinf(problem.ball):
         raise ValueError(f"exact solvers do not know the constraint ball={problem.ball:g}; simulate does")
@@ -86,9 +87,9 @@ def check_numbers(tol: Any, max_rounds: Any, min_rows: Any) -> None:
             raise ValueError(f"{name} must be a whole number ≥ {least}, got {number!r}")
 
 
-def open_clients(engine: Any, data: FederatedData) -> Any:
+def open_clients(engine: Any, data: FederatedData | RemoteData) -> Any:
     """The engine's clients, ready for questions."""
-    engine = engine or Local()
+    engine = engine or default_engine(data)
     if not callable(getattr(engine, "open_oracles", None)):
         raise TypeError(f"engine must be one of unpooled.engines, such as engines.Local(), got {engine!r}")
     return engine.open_oracles(data)

@@ -21,6 +21,7 @@ from unpooled.ledger import Ledger
 from unpooled.problem import BoundProblem
 from unpooled.progress import Bar
 from unpooled.recorder import Metric, Recorder
+from unpooled.remote.data import RemoteData
 from unpooled.run import Run, Status
 from unpooled.settings import check_same, describe
 from unpooled.versions import versions
@@ -36,7 +37,7 @@ class Trial:
 
     asked: Algorithm  # as the user gave it
     problem: BoundProblem
-    data: FederatedData
+    data: FederatedData | RemoteData
     start: Float
     dtype: np.dtype[Any]
     options: Mapping[str, Any]  # rounds, cohort, batch_size, seed, dtype, weighting
@@ -78,7 +79,7 @@ class Trial:
                 history=recorder.history(),
                 ledger=federation.position.ledger,
                 settings=settings,
-                notes=notes,
+                notes=[*notes, *federation.clients.notes()],
                 versions=versions(),
                 seed=self.options["seed"],
                 seconds=before + time.perf_counter() - began,

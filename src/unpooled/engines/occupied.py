@@ -7,6 +7,7 @@ without the columns that the client leaves vacant.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -105,7 +106,7 @@ def occupied_of(data: FederatedData, n_outputs: int) -> Kept:
     """``occupied`` rows of dense data, found once and kept as long as the data are."""
     found, several = _found.setdefault(data, {}), n_outputs >= SEVERAL
     if several not in found:
-        found[several] = occupied(np.asarray(data.X).reshape(data.n_rows, -1), data.offsets, several)
+        found[several] = occupied(flat_rows(data), data.offsets, several)
     return found[several]
 
 
@@ -113,30 +114,68 @@ def occupied(X: Array, offsets: Array, several: bool) -> Kept:
     """The rows without zeros, or without vacant columns; None where that is little, or too much to copy."""
     if is_mapped(X):
         return None
-    clients = np.arange(len(offsets) - 1)
-    samples = [clients[:: len(clients) // SAMPLE]] if len(clients) >= 2 * SAMPLE else []
-    for chosen in (*samples, clients):
-        parts = [X[offsets[k] : offsets[k + 1]] for k in chosen]
-        present = [part != 0 for part in parts]
-        columns = [np.flatnonzero(each.any(axis=0)) for each in present]
-        counts, size = np.array([len(own) for own in columns]), sum(part.size for part in parts)
-        n_nonzeros = sum(int(np.count_nonzero(each)) for each in present) if several else size
-        is_sparse = several and n_nonzeros <= SPARSE * size
-        if not is_sparse and counts.mean() > WORTHWHILE * X.shape[1]:
+    for chosen in looked_at(len(offsets) - 1):
+        form = form_of(tally(X, offsets, chosen, several), X.shape[1], X.itemsize, several)
+        if form is None:
             return None
-    first, feature = np.concatenate([[0], np.cumsum(counts)]), np.concatenate(columns)
-    if is_sparse:
-        if n_nonzeros * (X.itemsize + 4) > MOST_BYTES:
-            return None
-        starts = np.concatenate([[0], *(np.count_nonzero(each, axis=1) for each in present)]).cumsum()
-        numbers = [np.nonzero(each[:, own])[1] for each, own in zip(present, columns, strict=True)]
-        values = [part[each] for part, each in zip(parts, present, strict=True)]
-        return NonZeros(
-            first, feature, starts, np.concatenate(numbers, dtype=np.int32), np.concatenate(values)
-        )
-    start = np.concatenate([[0], np.cumsum(counts * np.diff(offsets))])
-    if start[-1] * X.itemsize > MOST_BYTES:
+    return kept(X, offsets, form)
+
+
+def flat_rows(data: FederatedData) -> Array:
+    """Dense rows as vectors."""
+    return np.asarray(data.X).reshape(data.n_rows, -1)
+
+
+def looked_at(n_clients: int) -> list[Array]:
+    """The clients that are looked at: some first, then all."""
+    clients = np.arange(n_clients)
+    return [clients[:: n_clients // SAMPLE], clients] if n_clients >= 2 * SAMPLE else [clients]
+
+
+class Tally(NamedTuple):
+    """Of each client: its rows, the columns it occupies, its non-zeros (every entry, for few outputs)."""
+
+    rows: Array
+    columns: Array
+    nonzeros: Array
+
+
+def tally(X: Array, offsets: Array, chosen: Array, several: bool) -> Tally:
+    """What decides how the rows of these clients are kept."""
+    rows = np.diff(offsets)[chosen]
+    columns, nonzeros = np.empty(len(chosen), np.int64), rows * X.shape[1]
+    for s, k in enumerate(chosen):
+        present = X[offsets[k] : offsets[k + 1]] != 0
+        columns[s] = np.count_nonzero(present.any(axis=0))
+        if several:
+            nonzeros[s] = np.count_nonzero(present)
+    return Tally(rows, columns, nonzeros)
+
+
+def form_of(counts: Tally, p: int, itemsize: int, several: bool) -> str | None:
+    """Whether rows of p columns are kept as "nonzeros", without "vacant" columns, or as they are (None)."""
+    n_nonzeros, n_entries = int(counts.nonzeros.sum()), p * int(counts.rows.sum())
+    if several and n_nonzeros <= SPARSE * n_entries:
+        return "nonzeros" if n_nonzeros * (itemsize + 4) <= MOST_BYTES else None
+    if counts.columns.mean() > WORTHWHILE * p:
         return None
+    return "vacant" if int(counts.columns @ counts.rows) * itemsize <= MOST_BYTES else None
+
+
+def kept(X: Array, offsets: Array, form: str | None) -> Kept:
+    """The rows in this form."""
+    if form is None:
+        return None
+    parts = [X[first:stop] for first, stop in itertools.pairwise(offsets)]
+    columns = [np.flatnonzero((part != 0).any(axis=0)) for part in parts]
+    counts = np.array([len(own) for own in columns])
+    first, feature = np.concatenate([[0], np.cumsum(counts)]), np.concatenate(columns)
+    if form == "nonzeros":
+        present = X != 0
+        starts = np.concatenate([[0], np.count_nonzero(present, axis=1)]).cumsum()
+        own_number = [np.nonzero(part[:, own])[1] for part, own in zip(parts, columns, strict=True)]
+        return NonZeros(first, feature, starts, np.concatenate(own_number, dtype=np.int32), X[present])
+    start = np.concatenate([[0], np.cumsum(counts * np.diff(offsets))])
     entries = np.empty(start[-1], X.dtype)
     for k, part in enumerate(parts):
         copy = entries[start[k] : start[k + 1]].reshape(len(part), counts[k])

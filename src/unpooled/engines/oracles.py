@@ -1,8 +1,8 @@
-"""The clients of exact solvers in this process: each is asked in turn, and the answers are summed."""
+"""The clients of exact solvers: each is asked in turn, and the answers are summed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,19 +10,12 @@ import numpy as np
 
 from unpooled.algorithms.exact.site import Site
 from unpooled.arrays import Array, Arrays
+from unpooled.engines.folds import Fold, Folds
 
 if TYPE_CHECKING:
     from unpooled.algorithms.exact.base import ExactSolver
     from unpooled.data import FederatedData
     from unpooled.problem import BoundProblem
-
-
-class Fold(NamedTuple):
-    """Rows that a question is about: those in a fold, or those not in it (``held_out`` False)."""
-
-    of: Array  # the fold of each row of the data
-    number: int
-    held_out: bool
 
 
 class Question(NamedTuple):
@@ -32,6 +25,14 @@ class Question(NamedTuple):
     problem: BoundProblem
     arrays: Arrays
     fold: Fold | None = None
+
+
+class Answer(NamedTuple):
+    """What client k answers; ``share`` is the weight of the rows that it is about."""
+
+    k: int
+    arrays: Arrays
+    share: float
 
 
 @dataclass(frozen=True)
@@ -44,53 +45,92 @@ class Traffic:
     kinds: tuple[str, ...]
 
 
+class Sites:
+    """Clients whose rows are here, under their numbers ``numbers`` in the whole federation."""
+
+    def __init__(self, data: FederatedData, numbers: Array | None = None):
+        self.ids = data.ids
+        self.numbers = range(data.n_clients) if numbers is None else numbers.tolist()
+        self.sites = [Site.of(client) for client in data]
+        self._dealt: dict[tuple[Folds, int], Array] = {}
+
+    def answers(self, question: Question) -> Iterator[Answer]:
+        """The answers of the clients that have such rows, in the order of their ids."""
+        for j, k in enumerate(self.numbers):
+            site = self._rows(j, question.fold, "models" in question.arrays)
+            if site.n_rows:
+                answer = question.solver.answer(question.problem, site, question.arrays)
+                yield Answer(k, answer, float(site.share.sum()))
+
+    def _rows(self, j: int, fold: Fold | None, with_rest: bool) -> Site:
+        site = self.sites[j]
+        if fold is None:
+            return site
+        if (fold.folds, j) not in self._dealt:
+            self._dealt[fold.folds, j] = fold.folds.of(self.numbers[j], self.ids[j], site.n_rows)
+        chosen = (self._dealt[fold.folds, j] == fold.number) == fold.held_out
+        part = site.rows(np.flatnonzero(chosen))
+        return replace(part, rest=site.rows(np.flatnonzero(~chosen))) if with_rest else part
+
+
 class OracleClients:
     """All clients of a data set. Rounds with several questions ask them at once."""
 
     def __init__(self, data: FederatedData):
-        self.data = data
-        self.sites = [Site.of(client) for client in data]
+        self.weights = data.weights
+        self.clients = Sites(data)
 
     def ask(self, questions: Sequence[Question]) -> tuple[list[Arrays], Traffic]:
-        """The sum Σ_k π_k up_k of the answers to each question, divided by ``weight``, that of its rows.
-
-        Numbers of a whole type are counts and are added. Clients are summed in the order of their ids.
-        """
-        totals: list[Arrays] = []
-        up, down, kinds, asked = 0, 0, set[str](), set[int]()
-        for question in questions:
-            total: Arrays = {}
-            weight = 0.0
-            for k, site in enumerate(self.sites):
-                site = self._rows(k, site, question.fold, "models" in question.arrays)
-                if not site.n_rows:
-                    continue
-                answer = question.solver.answer(question.problem, site, question.arrays)
-                pi = float(self.data.weights[k])
-                asked.add(k)
-                up += 1 + sum(array.size for array in answer.values())
-                down += sum(array.size for array in question.arrays.values())
-                weight += pi * float(site.share.sum())
-                for name, array in answer.items():
-                    part = array if array.dtype.kind in "iu" else pi * array
-                    total[name] = total[name] + part if name in total else part
-            if not total:
-                raise ValueError("a fold holds no rows: use fewer folds")
-            mean = {name: a if a.dtype.kind in "iu" else np.asarray(a / weight) for name, a in total.items()}
-            totals.append(mean | {"weight": np.array(weight)})
-            kinds |= set(total)
-        return totals, Traffic(len(asked), up, down, tuple(sorted(kinds)))
+        """The sum of the answers to each question (``summed``), and what it took."""
+        return asked(questions, [self.clients.answers(question) for question in questions], self.weights)
 
     def collect(self, answer: Callable[[Site], Arrays]) -> tuple[list[Arrays], Traffic]:
         """Every client's own answer, in the order of ids, for what is merged in other ways than by a sum."""
-        answers = [answer(site) for site in self.sites]
-        up = sum(array.size for each in answers for array in each.values())
-        return answers, Traffic(len(answers), up, 0, tuple(sorted(set[str]().union(*answers))))
+        answers = [answer(site) for site in self.clients.sites]
+        return answers, collected(answers)
 
-    def _rows(self, k: int, site: Site, fold: Fold | None, with_rest: bool) -> Site:
-        if fold is None:
-            return site
-        own = fold.of[self.data.offsets[k] : self.data.offsets[k + 1]]
-        chosen = (own == fold.number) == fold.held_out
-        part = site.rows(np.flatnonzero(chosen))
-        return replace(part, rest=site.rows(np.flatnonzero(~chosen))) if with_rest else part
+
+def asked(
+    questions: Sequence[Question], answers: Sequence[Iterable[Answer]], weights: Array
+) -> tuple[list[Arrays], Traffic]:
+    """The sum of the answers to each question, and what crossed for them."""
+    totals: list[Arrays] = []
+    up, down, who = 0, 0, set[int]()
+
+    def counted(question: Question, given: Iterable[Answer]) -> Iterator[Answer]:
+        nonlocal up, down
+        for answer in given:
+            who.add(answer.k)
+            up += 1 + sum(array.size for array in answer.arrays.values())
+            down += sum(array.size for array in question.arrays.values())
+            yield answer
+
+    for question, given in zip(questions, answers, strict=True):
+        totals.append(summed(counted(question, given), weights))
+    kinds = set[str]().union(*totals) - {"weight"}
+    return totals, Traffic(len(who), up, down, tuple(sorted(kinds)))
+
+
+def summed(answers: Iterable[Answer], weights: Array) -> Arrays:
+    """Σ_k π_k up_k divided by ``weight``, that of the rows; counts, which are whole numbers, are added.
+
+    Clients are summed in the order in which they come, that of their ids.
+    """
+    total: Arrays = {}
+    weight = 0.0
+    for k, arrays, share in answers:
+        pi = float(weights[k])
+        weight += pi * share
+        for name, array in arrays.items():
+            part = array if array.dtype.kind in "iu" else pi * array
+            total[name] = total[name] + part if name in total else part
+    if not total:
+        raise ValueError("a fold holds no rows: use fewer folds")
+    mean = {name: a if a.dtype.kind in "iu" else np.asarray(a / weight) for name, a in total.items()}
+    return mean | {"weight": np.array(weight)}
+
+
+def collected(answers: Sequence[Arrays]) -> Traffic:
+    """What crossed where every client answered for itself."""
+    up = sum(array.size for each in answers for array in each.values())
+    return Traffic(len(answers), up, 0, tuple(sorted(set[str]().union(*answers))))

@@ -14,7 +14,8 @@ from unpooled.algorithms.exact.rounds import Server, Solve
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.data import FederatedData
-from unpooled.engines.oracles import Fold, Question
+from unpooled.engines.folds import BySite, Fold
+from unpooled.engines.oracles import Question
 from unpooled.inference.entrance import check_answers, check_refused
 from unpooled.problem import BoundProblem
 from unpooled.solve import open_clients
@@ -73,5 +74,4 @@ class Inquiry:
 
 def site_folds(data: FederatedData) -> list[Fold]:
     """Questions about one site's rows at a time, all of them in one round."""
-    of = np.repeat(np.arange(data.n_clients), data.sizes)
-    return [Fold(of, k, held_out=True) for k in range(data.n_clients)]
+    return [Fold(BySite(), k, held_out=True) for k in range(data.n_clients)]

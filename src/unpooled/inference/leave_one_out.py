@@ -15,6 +15,7 @@ from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Array, Float
 from unpooled.cross_validation import fold_tasks
 from unpooled.data import FederatedData
+from unpooled.engines.folds import BySite
 from unpooled.engines.oracles import Question
 from unpooled.inference.entrance import feature_names, refuse_site_intercepts
 from unpooled.inference.table import table
@@ -110,8 +111,7 @@ def influence(
         raise ValueError("influence leaves out one site at a time, but the data has only one")
     chosen, notes = choose(bound, solver, min_rows, second_order)
     server = Server(open_clients(engine, data))
-    of = np.repeat(np.arange(data.n_clients), data.sizes)
-    tasks, _ = fold_tasks(chosen, bound, of, data.n_clients, server)
+    tasks, _ = fold_tasks(chosen, bound, BySite(), data.n_clients, server)
     tasks = opened_tasks(tasks, server, notes, data.n_clients)
     server.run(tasks, tol, max_rounds)
     for task in tasks:

@@ -10,7 +10,8 @@ import numpy as np
 from unpooled.arrays import Array, Float
 from unpooled.data import FederatedData
 from unpooled.ledger import Ledger
-from unpooled.preprocessing.summaries import summary
+from unpooled.remote.data import RemoteData
+from unpooled.remote.summaries import ColumnSummary
 from unpooled.solve import open_clients
 from unpooled.validation import column
 
@@ -46,16 +47,16 @@ class Moments:
         return f"Moments({self.mean.size} columns of {self.n_rows} rows; {self.ledger})"
 
 
-def moments(data: FederatedData, *, engine: Any = None) -> Moments:
+def moments(data: FederatedData | RemoteData, *, engine: Any = None) -> Moments:
     """Pooled mean and variance per column, equal to those of the stacked rows to rounding.
 
     Each site sends its summary (``summaries``); the server merges them by the formula of Chan, Golub and
     LeVeque (1979). It sees each site's means and variances, not only their sum: a site of a single row
     would show that row, so keep such sites out, or give shift and scale by other means.
     """
-    if not isinstance(data, FederatedData):
+    if not isinstance(data, FederatedData | RemoteData):
         raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
-    answers, traffic = open_clients(engine, data).collect(summary)
+    answers, traffic = open_clients(engine, data).collect(ColumnSummary())
     ledger = Ledger().after_answers(traffic.clients, traffic.floats_up, traffic.floats_down, traffic.kinds)
     weight = data.weights[:, None] * np.array([a["observed"] for a in answers])
     total = weight.sum(axis=0)
@@ -81,7 +82,7 @@ def moments(data: FederatedData, *, engine: Any = None) -> Moments:
     return _noted(result, data)
 
 
-def _noted(found: Moments, data: FederatedData) -> Moments:
+def _noted(found: Moments, data: FederatedData | RemoteData) -> Moments:
     notes = []
     constant = np.argwhere(found.is_constant)
     if len(constant):

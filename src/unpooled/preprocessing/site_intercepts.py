@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled.algorithms.exact.site import Site
-from unpooled.algorithms.exact.site_intercept import fitted, reported
-from unpooled.arrays import Arrays, Float
+from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.ledger import Ledger
-from unpooled.losses.rowwise import rowwise
 from unpooled.problem import Problem
+from unpooled.remote.data import RemoteData
+from unpooled.remote.summaries import OwnIntercept
 from unpooled.solve import bind, open_clients
 from unpooled.validation import ClientId, closest
 
@@ -61,20 +60,14 @@ class SiteIntercepts:
 
 
 def site_intercepts(
-    problem: Problem, data: FederatedData, w: ArrayLike, *, engine: Any = None
+    problem: Problem, data: FederatedData | RemoteData, w: ArrayLike, *, engine: Any = None
 ) -> SiteIntercepts:
     """Every site's own intercept at the coefficients ``w``; one round, in which sites tell it."""
     if not problem.has_site_intercepts:
         raise ValueError("the problem has no site intercepts: Problem(loss, penalty, intercept='sites')")
     bound = bind(problem, data)
-    flat, loss, n_outputs = bound.layout.pack(w), rowwise(problem.loss), bound.layout.n_outputs
-    assert loss is not None  # Problem has made sure
-
-    def answer(site: Site) -> Arrays:
-        Z = site.margins(flat, n_outputs)
-        return {"intercept": reported(fitted(loss, Z, site.y, site.share), Z, site.share)}
-
-    answers, traffic = open_clients(engine, data).collect(answer)
+    flat = bound.layout.pack(w)
+    answers, traffic = open_clients(engine, data).collect(OwnIntercept(bound, flat))
     values = np.array([each["intercept"] for each in answers])
     finite = np.isfinite(values)
     weight = data.weights[:, None] * finite

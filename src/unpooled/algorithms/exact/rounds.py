@@ -14,7 +14,8 @@ import numpy as np
 from unpooled.algorithms.base import State
 from unpooled.algorithms.exact.base import ExactSolver
 from unpooled.certificate import Certificate
-from unpooled.engines.oracles import Fold, Question
+from unpooled.engines.folds import Fold
+from unpooled.engines.oracles import Question
 from unpooled.ledger import Ledger
 from unpooled.problem import BoundProblem
 

@@ -1,0 +1,200 @@
+"""The local loops of the clients whose rows are here: what each of them uploads in a round.
+
+Clients are numbered as in the whole federation, of which only some may be here: those that are not have no
+rows. So a minibatch, which is drawn for a client's number, is the same wherever the client is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from unpooled.algorithms.base import Algorithm
+from unpooled.arrays import Array, Arrays
+from unpooled.kernel import foreign_records
+from unpooled.oracle import Draws, Oracle, PlainOracle
+from unpooled.plain import PlainLoss, PlainRows
+from unpooled.problem import BoundProblem
+from unpooled.regulariser import Entrywise
+from unpooled.rows import SparseRows, rows_of
+
+if TYPE_CHECKING:
+    from unpooled.data import FederatedData
+    from unpooled.engines.touched import Uploads
+
+NOTHING = np.empty(0, np.int64)
+
+Run = Callable[[Array, Array, Array, Array], None]
+"""(cohort, memory, up, sound): fills a cohort's uploads, whether each is finite, and what it remembers."""
+
+
+class Round(NamedTuple):
+    """What a client derives from what it is sent, the same for all of them."""
+
+    problem: BoundProblem
+    plan: Any
+    draws: Draws
+    down: Array  # the vectors of ``unpack``, stacked
+    w: Array
+
+
+def is_coordinatewise(algorithm: Algorithm, problem: BoundProblem) -> bool:
+    """Whether a coordinate without a gradient moves by itself, the same way at every client."""
+    if not problem.is_compiled or algorithm.memory or not algorithm.coordinatewise:
+        return False
+    penalty, domain = problem.regulariser
+    return isinstance(domain, Entrywise) and hasattr(penalty, "entry")
+
+
+class Loops:
+    """Rows and local loops. ``offsets`` says where the rows of each client of the federation are in ``rows``.
+
+    ``keep`` finds the form in which dense rows are kept (``occupied``), once it is needed.
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        problem: BoundProblem,
+        rows: Any,
+        offsets: Array,
+        seed: int,
+        batch_size: int | None,
+        dtype: np.dtype[Any],
+        threads: int | None = None,
+        keep: Callable[[], Any] = lambda: None,
+    ):
+        self.algorithm = algorithm
+        self.layout = problem.layout
+        self.rows = rows
+        self.dtype = dtype
+        self.threads = threads
+        self.keep = keep
+        self.draws = Draws(offsets, self.layout.n_outputs, np.uint64(seed), 0, batch_size or 0)
+        self.say: Callable[[str], None] = lambda sentence: None
+        self.is_ready = False
+
+    @functools.cached_property
+    def _occupied(self) -> Any:
+        return self.keep()
+
+    def round(self, problem: BoundProblem, round: int, down: Arrays) -> Round:
+        """What every client of a round begins with."""
+        point = self.algorithm.unpack(problem, down, round)
+        plan, draws = self.algorithm.plan(problem, round), self.draws._replace(round=round)
+        stacked = np.array([point[name] for name in point], dtype=self.dtype)
+        return Round(problem, plan, draws, stacked, point.get("w", stacked[0]))
+
+    def names_features(self, problem: BoundProblem) -> bool:
+        """Whether uploads are sparse and name the features they have."""
+        return isinstance(self.rows, SparseRows) and is_coordinatewise(self.algorithm, problem)
+
+    def moving(self, w: Array) -> Array:
+        """The features with a coefficient that is not zero: without a gradient the others stay."""
+        return np.flatnonzero(w[: self.layout.n_coefficients].reshape(self.layout.n_outputs, -1).any(axis=0))
+
+    def touched(
+        self, now: Round, cohort: Array, idle: Array, limit: int | None
+    ) -> Iterator[tuple[slice, Uploads]]:
+        """Uploads that name their features, in parts of about ``limit`` bytes (None: all at once).
+
+        The first part also has the increments of the ``idle`` features.
+        """
+        from unpooled.engines import touched
+
+        n_outputs, n_steps = now.draws.n_outputs, self.algorithm.local_steps
+        like = np.empty((len(self.algorithm.uploads), 0), self.dtype)
+        rooms = touched.room(self.rows, now.draws, n_steps, cohort)
+        each = len(like) * n_outputs * self.dtype.itemsize
+        whole = [slice(0, len(cohort))]
+        for part in whole if limit is None else touched.parts(rooms, each, limit):
+            uploads = touched.uploads_of(
+                cohort[part], idle, rooms[part], n_outputs, self.layout.n_intercepts, like
+            )
+            records = (now.plan, now.problem.loss, self.rows, now.draws, now.problem.regulariser.penalty)
+            function = touched.compiled_touched(*foreign_records(records))
+            self._call(function, (*records, n_steps, now.down, uploads))
+            idle = NOTHING
+            yield part, uploads
+
+    def whole(
+        self, now: Round, cohort: Array, memory: Array, limit: int | None
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Uploads as long as the flat vector, and whether each is finite, in parts of about ``limit`` bytes.
+
+        A part's uploads are valid until the next one. ``memory`` (S, …), what the clients remember, is
+        updated.
+        """
+        if is_coordinatewise(self.algorithm, now.problem) and self._occupied is not None:
+            run = self._on_occupied(now)
+        else:
+            run = self._on_all_columns(now)
+        shape = (len(self.algorithm.uploads), self.layout.size)
+        each = max(1, shape[0] * shape[1] * self.dtype.itemsize)
+        size = len(cohort) if limit is None else max(4 * (self.threads or 1), limit // each)
+        up = np.empty((min(size, len(cohort)), *shape), self.dtype)
+        for first in range(0, len(cohort), size):
+            part = slice(first, min(first + size, len(cohort)))
+            chosen = cohort[part]
+            sound = np.empty(len(chosen), np.bool_)
+            run(chosen, memory[part], up[: len(chosen)], sound)
+            yield part, up[: len(chosen)], sound
+
+    def _on_occupied(self, now: Round) -> Run:
+        """Uploads of clients that leave out the columns that are vacant in their rows."""
+        from unpooled.engines import vacant
+
+        problem = now.problem
+        records = (now.plan, problem.loss, self.rows, now.draws, problem.regulariser.penalty)
+        function = vacant.compiled_occupied(*foreign_records(records))
+        moving = self.moving(now.w)
+        still = np.zeros((len(self.algorithm.uploads), self.layout.size), self.dtype)
+
+        def run(cohort: Array, memory: Array, up: Array, sound: Array) -> None:
+            parts = vacant.Parts(cohort, NOTHING, still, up, sound)
+            self._call(function, (*records, self.algorithm.local_steps, self._occupied, now.down, parts))
+
+        blocks = np.empty(len(moving), np.bool_)
+        parts = vacant.Parts(NOTHING, moving, still, np.empty((0, *still.shape), self.dtype), blocks)
+        self._call(function, (*records, self.algorithm.local_steps, self._occupied, now.down, parts))
+        return run
+
+    def _on_all_columns(self, now: Round) -> Run:
+        """Uploads of clients that work on all columns, compiled where loss and penalty are."""
+        from unpooled.engines.cohort import all_sound, compiled_cohort
+
+        problem, plan = now.problem, now.plan
+        if problem.is_compiled:
+            records = (plan, problem.loss, self.rows, now.draws, *problem.regulariser)
+            function = compiled_cohort(*foreign_records(records))
+            return lambda *filled: self._call(function, (*records, filled[0], now.down, *filled[1:]))
+        kind = PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle
+        oracle, loop = kind(problem.loss, self.rows, now.draws), type(plan).local_loop.py_func
+
+        def run(cohort: Array, memory: Array, up: Array, sound: Array) -> None:
+            for s, client in enumerate(cohort):
+                loop(plan, oracle, problem.regulariser, client, now.down, memory[s], up[s])
+                sound[s] = all_sound(up[s])
+
+        return run
+
+    def _call(self, function: Any, arguments: tuple[Any, ...]) -> None:
+        """Run a compiled loop over clients; the first time may take a while, and says so."""
+        from unpooled.engines.cohort import is_new, threads
+
+        if not self.is_ready and is_new(function, arguments):
+            self.say("readying the compiled local loop; what is not yet on disk is compiled, once …")
+        with threads(self.threads):
+            function(*arguments)
+        self.is_ready = True
+
+
+def loop_rows(problem: BoundProblem, data: FederatedData) -> Any:
+    """The rows of data as the local loops of a problem read them, without a copy."""
+    rows = rows_of(data)
+    if isinstance(problem.loss, PlainLoss):
+        return PlainRows(data.X, data.y, rows.weight, problem.layout)
+    return rows

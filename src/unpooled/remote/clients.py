@@ -1,0 +1,222 @@
+"""The clients of a run whose rows are elsewhere: a round asks their holders and averages what counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from unpooled.algorithms.base import Algorithm
+from unpooled.arrays import Array, Arrays
+from unpooled.engines.gathered import Gathered, Weigh
+from unpooled.engines.local import DivergenceError, first_memory
+from unpooled.engines.loops import Loops, is_coordinatewise
+from unpooled.engines.occupied import SEVERAL, Tally, form_of, looked_at
+from unpooled.engines.touched import idle_increments, traffic
+from unpooled.ledger import Traffic
+from unpooled.problem import BoundProblem
+from unpooled.remote.data import RemoteData
+from unpooled.remote.failures import TooFewClientsError, exchange
+from unpooled.remote.messages import Holder, Request
+from unpooled.remote.specs import encode
+from unpooled.remote.uploads import Batch, Expected, UploadError, add_sparse, add_whole, read, unsound
+from unpooled.rows import SparseRows
+from unpooled.wording import counted
+
+NOT_FINITE = "its upload is not finite"
+
+
+class RemoteClients:
+    """All clients of a run, at the holders of ``data``.
+
+    Parameters
+    ----------
+    minimum : clients that must take part in a round; None for the whole cohort. Holders that do not answer
+        are asked again, ``retries`` times; then, as where an upload is refused, the round goes on without
+        their clients, if so many remain. ``notes`` says who was left out.
+    keeps : who keeps what clients remember from round to round. With "server" it comes and goes with every
+        request, and nothing is lost with a holder; with "desk" it stays with the holder, and the server
+        knows for each client which of its rounds counted last: that is then ``memory``, (K,).
+    norm_bound : an upload of a larger norm is refused.
+    """
+
+    def __init__(
+        self,
+        data: RemoteData,
+        algorithm: Algorithm,
+        problem: BoundProblem,
+        seed: int,
+        batch_size: int | None,
+        dtype: np.dtype[Any],
+        memory: Array | None = None,
+        *,
+        minimum: int | None = None,
+        retries: int = 1,
+        keeps: str = "desk",
+        norm_bound: float = math.inf,
+    ):
+        self.data = data
+        self.algorithm = algorithm
+        self.layout = problem.layout
+        self.dtype = dtype
+        self.minimum = minimum
+        self.retries = retries
+        self.norm_bound = norm_bound
+        self.say: Callable[[str], None] = lambda sentence: None
+        self.left_out: list[tuple[int, str, str]] = []  # round, client, why
+        self.keeps = keeps if algorithm.memory else "nobody"
+        if self.keeps == "desk":
+            self.memory = np.full(data.n_clients, -1) if memory is None else np.array(memory, np.int64)
+            if self.memory.shape != (data.n_clients,):
+                raise ValueError("the run's clients kept no memory at their holders: start it anew")
+        else:
+            self.memory = first_memory(algorithm, problem, data.n_clients, dtype, memory)
+        spec, self._arrays = encode(algorithm, data.trusted, "algorithm")
+        self._run = {
+            "algorithm": spec,
+            "seed": int(seed),
+            "batch_size": batch_size,
+            "states": str(dtype),
+            "memory": self.keeps,
+            "form": None,
+        }
+        self._knows_form = False
+        # the server's own loop, for what moves by itself at every client: it has no rows
+        starts, nothing = np.zeros(2, np.int32), np.empty(0, data.dtype)
+        rows = SparseRows(nothing, np.empty(0, np.int32), starts, data.n_features, nothing, nothing)
+        self._loops = Loops(algorithm, problem, rows, np.zeros(2, np.int64), seed, batch_size, dtype)
+
+    def remember(self, memory: tuple[Array, Array]) -> None:
+        """Let clients keep what they computed in a round that counts."""
+        cohort, rows = memory
+        self.memory[cohort] = rows
+
+    def notes(self) -> list[str]:
+        """Who was left out of how many rounds, and why at last."""
+        sentences = {}
+        for round, name, why in self.left_out:
+            missed = sum(name == other for _, other, _ in self.left_out)
+            sentences[name] = (
+                f"client {name} was left out of {counted(missed, 'round')}, last of round {round + 1}: {why}."
+            )
+        return list(sentences.values())
+
+    def round(self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, weigh: Weigh) -> Gathered:
+        """The weighted mean of the uploads of those who took part.
+
+        Raises ``TooFewClientsError`` where these are too few, or ``DivergenceError`` where that is because
+        uploads were not finite.
+        """
+        names_features = self.data.is_sparse and is_coordinatewise(self.algorithm, problem)
+        self._find_form(problem)
+        batches, reasons = self._uploads(problem, round, down, cohort, names_features)
+        present = np.array([k for k in cohort.tolist() if k not in reasons], dtype=np.int64)
+        self._check(round, cohort, present, reasons)
+        weights, participation = weigh(present)
+        expected = self._expected(round, names_features)
+        mean = np.zeros((len(self.algorithm.uploads), self.layout.size))
+        if names_features:
+            base = self._base(problem, round, down)
+            mean = weights.sum() * base
+            uploads = add_sparse(mean, base, weights, present, batches, expected)
+            sent = traffic(Traffic(0, 0), uploads, self.layout.n_outputs, self.layout)
+        else:
+            add_whole(mean, weights, present, batches)
+            sent = Traffic(len(present) * mean.size, len(present) * mean.size * self.dtype.itemsize)
+        vectors = dict(zip(self.algorithm.uploads, mean, strict=True))
+        return Gathered(vectors, participation, present, self._memory(round, present, batches), sent)
+
+    def _uploads(
+        self, problem: BoundProblem, round: int, down: Arrays, cohort: Array, names_features: bool
+    ) -> tuple[list[Batch], dict[int, str]]:
+        """What came, and for clients without an upload that counts the reason."""
+        spec, arrays = encode(problem, self.data.trusted, "problem")
+        arrays |= self._arrays | {f"down/{name}": vector for name, vector in down.items()}
+        asked = {holder: np.intersect1d(own, cohort) for holder, own in self.data.holders.items()}
+        asked = {holder: own for holder, own in asked.items() if own.size}
+        told = {"run": self._run, "problem": spec, "round": round, "down": list(down)}
+        requests = {holder: self._request(holder, told, arrays, own) for holder, own in asked.items()}
+        replies, silent = exchange(self.data.transport, requests, self.retries)
+        expected = self._expected(round, names_features)
+        batches, reasons = [], dict[int, str]()
+        for holder, own in asked.items():
+            try:
+                if holder in silent:
+                    raise UploadError(silent[holder])
+                batch = read(replies[holder], own, expected)
+                reasons |= dict(unsound(batch, expected, self.norm_bound))
+                batches.append(batch)
+            except UploadError as error:
+                reasons |= {k: str(error) for k in own.tolist()}
+        return batches, reasons
+
+    def _request(self, holder: Holder, spec: Any, arrays: Arrays, own: Array) -> Request:
+        arrays = arrays | {"cohort": own}
+        if self.keeps == "server":
+            arrays["memory"] = self.memory[own]
+        elif self.keeps == "desk":
+            arrays["counted"] = self.memory[own]
+        return self.data.request(holder, "train", spec, arrays)
+
+    def _expected(self, round: int, names_features: bool) -> Expected:
+        memory = (len(self.algorithm.memory), self.layout.size) if self.keeps == "server" else None
+        n_columns = self.layout.n_coefficients // self.layout.n_outputs
+        names, size = self.algorithm.uploads, self.layout.size
+        return Expected(
+            round, names, size, self.dtype, n_columns, self.layout.n_outputs, memory, names_features
+        )
+
+    def _check(self, round: int, cohort: Array, present: Array, reasons: dict[int, str]) -> None:
+        """Note who is missing; raise where too few are left."""
+        named = {repr(self.data.ids[k]): reason for k, reason in sorted(reasons.items())}
+        minimum = len(cohort) if self.minimum is None else min(self.minimum, len(cohort))
+        if len(present) < max(1, minimum):
+            if set(reasons.values()) == {NOT_FINITE}:
+                raise DivergenceError(min(reasons))
+            raise TooFewClientsError(round, len(present), max(1, minimum), named)
+        for name, reason in named.items():
+            self.left_out.append((round, name, reason))
+            self.say(f"round {round + 1} went on without client {name}: {reason}")
+
+    def _memory(self, round: int, present: Array, batches: list[Batch]) -> Any:
+        """What the clients will remember once the round counts."""
+        if self.keeps == "nobody":
+            return None
+        if self.keeps == "desk":
+            return present, np.full(len(present), round)
+        rows = np.empty((len(present), *self.memory.shape[1:]), self.dtype)
+        for batch in batches:
+            at = np.searchsorted(present, batch.clients)
+            counts = np.isin(batch.clients, present)
+            assert batch.memory is not None
+            rows[at[counts]] = batch.memory[counts]
+        return present, rows
+
+    def _base(self, problem: BoundProblem, round: int, down: Arrays) -> Array:
+        """The increments of coordinates that a client does not touch, the same at all of them."""
+        now = self._loops.round(problem, round, down)
+        base = np.zeros((len(self.algorithm.uploads), self.layout.size))
+        nobody = np.empty(0, np.int64)
+        for _, uploads in self._loops.touched(now, nobody, self._loops.moving(now.w), None):
+            idle_increments(base, uploads, self.data.n_features, self.layout.n_outputs)
+        return base
+
+    def _find_form(self, problem: BoundProblem) -> None:
+        """How dense rows are kept, by the rule of the local engine on the counts of all clients."""
+        if self._knows_form or self.data.is_sparse or not is_coordinatewise(self.algorithm, problem):
+            return
+        self._knows_form = True
+        if self.data.is_mapped:
+            return
+        n_outputs = self.layout.n_outputs
+        replies = self.data.ask_all("tally", {"n_outputs": n_outputs}, {})
+        counts = [self.data.by_client(replies, name) for name in Tally._fields]
+        form = None
+        for chosen in looked_at(self.data.n_clients):
+            some = Tally(*(each[chosen] for each in counts))
+            form = form_of(some, self.data.n_features, self.data.dtype.itemsize, n_outputs >= SEVERAL)
+            if form is None:
+                break
+        self._run = {**self._run, "form": form}

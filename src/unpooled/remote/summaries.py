@@ -1,0 +1,37 @@
+"""What a site can be asked for itself, to be merged in other ways than by a sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unpooled.algorithms.exact.site import Site
+from unpooled.algorithms.exact.site_intercept import fitted, reported
+from unpooled.arrays import Arrays, Float
+from unpooled.losses.rowwise import rowwise
+from unpooled.problem import BoundProblem
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """The mean and the squares of every column (``preprocessing.summaries``)."""
+
+    def __call__(self, site: Site) -> Arrays:
+        """One site's."""
+        from unpooled.preprocessing.summaries import summary
+
+        return summary(site)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnIntercept:
+    """The site's own intercept at the coefficients ``flat`` of a problem that has one for every site."""
+
+    problem: BoundProblem
+    flat: Float
+
+    def __call__(self, site: Site) -> Arrays:
+        """One site's."""
+        loss = rowwise(self.problem.problem.loss)
+        assert loss is not None  # Problem has made sure
+        Z = site.margins(self.flat, self.problem.layout.n_outputs)
+        return {"intercept": reported(fitted(loss, Z, site.y, site.share), Z, site.share)}
