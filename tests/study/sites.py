@@ -8,7 +8,7 @@ from unpooled.study.config import parse
 SITES = ("basel", "bern", "genf", "zurich")
 
 
-def tables(n=160, seed=0, missing=False):
+def tables(n=260, seed=0, missing=False):
     """A frame for each site: numbers, two categorical columns, a number, a label and a count to explain."""
     rng = np.random.default_rng(seed)
     frames = {}

@@ -111,7 +111,7 @@ def test_a_description_has_no_values_of_rows(tmp_path):
         (lambda f: f.assign(pressure="high"), "the target 'pressure' holds text: lasso needs numbers"),
         (
             lambda f: f.assign(pressure=np.nan),
-            "the target 'pressure' has 180 missing values: leave those rows",
+            "the target 'pressure' has 280 missing values: leave those rows",
         ),
     ],
 )

@@ -58,7 +58,7 @@ def _translated(words: str, study: Study, logs: Path) -> str:
     """What Flower says, in words of a study."""
     low, more = words.lower(), f"; the log is {logs / 'supernode.log'}"
     if "exit status 305" in low or "unauthenticated" in low or "permission_denied" in low:
-        return f"the coordinator at {study.address} does not know this site's key: was it made for this study?{more}"
+        return f"{study.address} does not know this site's key: was it made for this study?{more}"
     if "certificate_verify_failed" in low or "handshake failed" in low or "ssl_error" in low:
         return f"{study.address} did not show a certificate that ca.crt vouches for{more}"
     if "did not connect" in low:

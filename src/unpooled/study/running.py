@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from unpooled.flower.app_folder import write_app
+from unpooled.flower.app_folder import Setting, write_app
 from unpooled.flower.guarded import ProcessError
 from unpooled.flower.processes import Certificates, SuperLink
 from unpooled.study.board import Board
@@ -33,7 +33,7 @@ def refuse_in_clear(study: Study) -> None:
     """``insecure`` is for trying things out on one machine."""
     if not is_loopback(study.host):
         raise StudyError(
-            f"--insecure is for loopback addresses such as 127.0.0.1 only, and the study's is {study.address}: "
+            f"--insecure is for loopback addresses such as 127.0.0.1, and the study's is {study.address}: "
             "without TLS everyone on the way could read and change what is sent"
         )
 
@@ -60,7 +60,7 @@ def run(
     events.unlink(missing_ok=True)
     host = bind or (study.host if is_loopback(study.host) else "0.0.0.0")
     host = "127.0.0.1" if host == "localhost" else host
-    config = {
+    config: dict[str, Setting] = {
         "study": str(path.absolute()),
         "results": str(results.absolute()),
         "events": str(events.absolute()),

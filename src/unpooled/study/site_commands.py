@@ -144,9 +144,8 @@ def _unfits(study: Study, table: Table) -> list[Unfit]:
 
 
 def _about(study: Study, site: str, table: Table) -> None:
-    out.print(
-        f"Study [bold]{escape(study.name)}[/]: {study.model} of {escape(study.target)}, {len(study.sites)} sites"
-    )
+    name, target = escape(study.name), escape(study.target)
+    out.print(f"Study [bold]{name}[/]: {study.model} of {target}, {len(study.sites)} sites")
     columns = len(table.columns)
     out.print(f"  {site}: {escape(str(table.path))}, {table.n_rows} rows × {columns} columns", soft_wrap=True)
 
@@ -171,8 +170,8 @@ def _leaving(rehearsal: Rehearsal) -> None:
             f"The rehearsal went no further, with this site alone: {escape(rehearsal.ended)}", soft_wrap=True
         )
     out.print(
-        "Rehearsed on this machine with this site alone; nothing was sent. With other sites there may be more\n"
-        "levels and another number of rounds. Rows never leave: see the page on the threat model.",
+        "Rehearsed on this machine with this site alone; nothing was sent. With other sites there may be\n"
+        "more levels and another number of rounds. Rows never leave.",
         soft_wrap=True,
     )
 
