@@ -14,6 +14,8 @@ from unpooled.study.link import DeskServer
 
 LOOK = 0.2  # seconds between two looks
 LINGER = 5.0  # seconds in which the last reply gets through
+REGISTERING = 60.0  # seconds in which a coordinator that has just started registers all keys
+UNKNOWN = "Failed to activate SuperNode"  # what Flower says of a key that is not registered, or not yet
 PAUSE = 2.0  # seconds until a node that ended is started again
 
 
@@ -24,26 +26,35 @@ def join(
 
     A node that was connected and ends, because the coordinator was started anew, is started again.
     """
-    until, is_connected = time.monotonic() + study.join_timeout, False
+    began = last = time.monotonic()
+    said = ""
     with DeskServer(desk) as server:
         config = {"client-id": desk.site, "desk": str(server.folder)}
         while True:
             try:
                 with SuperNode(logs, study.address, ca, key, config) as node:
-                    node.until_connected(max(until - time.monotonic(), 1.0))
-                    is_connected = True
+                    node.until_connected(max(last + study.join_timeout - time.monotonic(), 1.0))
                     say(f"connected to {study.address} as {desk.site}")
                     while node.returncode is None and not desk.told:
                         time.sleep(LOOK)
                     if desk.told:
                         time.sleep(LINGER)
                         return _ended(desk)
-                    until = time.monotonic() + study.join_timeout
+                last, now = time.monotonic(), f"the connection to {study.address} is lost; trying again"
             except ProcessError as error:
-                if not is_connected or time.monotonic() > until:
+                patience = REGISTERING if UNKNOWN in str(error) and last == began else study.join_timeout
+                if not _may_pass(str(error)) or time.monotonic() > last + patience:
                     raise StudyError(_translated(str(error), study, logs)) from None
-            say(f"the connection to {study.address} is lost; trying again")
+                now = f"no coordinator takes this site in at {study.address} yet; trying again"
+            if now != said:
+                say(now)
+                said = now
             time.sleep(PAUSE)
+
+
+def _may_pass(words: str) -> bool:
+    """Whether the coordinator may not be there yet, or may still be registering keys."""
+    return "Exit Code: 305" in words and "certificate" not in words.lower()
 
 
 def _ended(desk: StudyDesk) -> str:
@@ -57,7 +68,7 @@ def _ended(desk: StudyDesk) -> str:
 def _translated(words: str, study: Study, logs: Path) -> str:
     """What Flower says, in words of a study."""
     low, more = words.lower(), f"; the log is {logs / 'supernode.log'}"
-    if "exit status 305" in low or "unauthenticated" in low or "permission_denied" in low:
+    if UNKNOWN.lower() in low:
         return f"{study.address} does not know this site's key: was it made for this study?{more}"
     if "certificate_verify_failed" in low or "handshake failed" in low or "ssl_error" in low:
         return f"{study.address} did not show a certificate that ca.crt vouches for{more}"

@@ -62,7 +62,8 @@ def make(study: Study, path: Path, folder: Path, days: int, hosts: tuple[str, ..
         raise StudyError(f"{there[0]} is there already: move it away first, for its keys may be in use")
     if COORDINATOR in study.sites:
         raise StudyError(f"a site cannot be called {COORDINATOR!r}: its folder would be the coordinator's")
-    (folder / COORDINATOR / "sites").mkdir(parents=True, mode=0o700)
+    (folder / COORDINATOR).mkdir(parents=True, mode=0o700)
+    (folder / COORDINATOR / "sites").mkdir(mode=0o700)
     until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
     ca_key = ec.generate_private_key(ec.SECP384R1())
     ca = authority(study.name, ca_key, until)
