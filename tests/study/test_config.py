@@ -83,7 +83,7 @@ def test_what_is_missing_is_named(tmp_path):
     del given["data"]["target"]
     with pytest.raises(StudyError, match=r"data.target is missing: the column to be explained"):
         parse(given)
-    with pytest.raises(StudyError, match="there is no file .*`unpooled study init` writes one"):
+    with pytest.raises(StudyError, match=r"there is no file .*`unpooled study init` writes one"):
         load(tmp_path / "study.toml")
     (tmp_path / "study.toml").write_text("name = ")
     with pytest.raises(StudyError, match="is not a TOML file"):

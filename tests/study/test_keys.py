@@ -56,7 +56,7 @@ def test_private_files_are_private(made):
     secret = [made.key, made.ca.with_name("ca.key"), *(made.site(s) / f"{s}.key" for s in SITES)]
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in secret)
     (made.site("bern") / "bern.key").chmod(0o644)
-    with pytest.raises(StudyError, match="others can read the private key .*chmod 600"):
+    with pytest.raises(StudyError, match=r"others can read the private key .*chmod 600"):
         made_by.check_site(made.site("bern") / "bern.key", made.site("bern") / "ca.crt")
 
 

@@ -176,10 +176,10 @@ def test_refused_statistics_do_not_leave_and_gradients_do(files, tmp_path):
     names = {array["name"].rpartition("/")[2] for line in lines for array in line["arrays"]}
     assert "gradient" in names
     assert not names & {"gram", "hessian"}
+    asked = study("died", "logistic", 0.01, solver={"method": "prox_newton"})
+    bern = StudyDesk(asked, "bern", files["whole"]["bern"], refuses=("hessian",))
     with pytest.raises(StudyError, match=r'solver.method = "prox_newton" needs what bern does not send'):
-        asked = study("died", "logistic", 0.01, solver={"method": "prox_newton"})
-        stubborn["bern"] = StudyDesk(asked, "bern", files["whole"]["bern"], refuses=("hessian",))
-        run_study(asked, Direct({**desks(asked, files), "bern": stubborn["bern"]}), tmp_path / "newton")
+        run_study(asked, Direct({**desks(asked, files), "bern": bern}), tmp_path / "newton")
 
 
 def test_the_audit_has_every_answer_and_no_row(files, tmp_path):
