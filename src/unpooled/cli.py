@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unpooled._version import __version__
+from unpooled.study import commands, site_commands
 
 if TYPE_CHECKING:
     from unpooled.experiments.reproduce import Outcome
@@ -22,6 +23,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(commands.app, name="study")
+app.add_typer(site_commands.app, name="site")
 out = Console(highlight=False)
 
 

@@ -229,7 +229,8 @@ class Desk:
         """An object of a request; one that came before is used again, with all that was derived from it."""
         if spec is None:
             return None
-        own = {key: array for key, array in arrays.items() if key in _named(spec)}
+        named = _named(spec)
+        own = {key: array for key, array in arrays.items() if key in named}
         return self._once((name, key_of(spec, own)), lambda: decode(spec, arrays, self.trusted))
 
     def _data(self, spec: Mapping[str, Any]) -> FederatedData:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
-from unpooled.remote.desk import Desk
 from unpooled.remote.messages import Failure, Holder, Reply, Request
+
+
+class Answers(Protocol):
+    """Who answers requests: a ``Desk``, or what stands around one."""
+
+    def handle(self, request: Request) -> Reply:
+        """The answer."""
 
 
 class Direct:
     """A transport without a network."""
 
-    def __init__(self, desks: Mapping[Holder, Desk]):
+    def __init__(self, desks: Mapping[Holder, Answers]):
         self.desks = dict(desks)
 
     def holders(self) -> tuple[Holder, ...]:
@@ -31,7 +38,7 @@ class Direct:
         """There is nothing to let go of."""
 
 
-def answered(desk: Desk, request: Request) -> Reply | Failure:
+def answered(desk: Answers, request: Request) -> Reply | Failure:
     """A desk's reply, or why it has none, whatever it raises: also for other transports."""
     try:
         return desk.handle(request)

@@ -1,0 +1,342 @@
+"""Flower's processes: the SuperLink at the coordinator, a SuperNode at each site. POSIX systems.
+
+    with SuperLink(folder, tls=certificates, auth=True) as link:
+        link.register(Path("hospital-a.pub"), "hospital-a")
+        run = link.run(write_app(folder / "app", config=settings), settings)
+        status = link.wait(run, timeout=3600)
+
+    with SuperNode(folder, "coordinator.org:9092", ca, key, {"client-id": "hospital-a"}) as node:
+        node.until_connected(60)
+        node.wait()
+
+Both are guarded: when this process ends, however it ends, so do they and all that they started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from unpooled.flower.app_folder import Setting, settings
+from unpooled.flower.environment import POLL_SECONDS, command, environment
+from unpooled.flower.guarded import Guarded, ProcessError
+
+CONNECTION = "unpooled"  # the name of the SuperLink in the Flower home that we write
+START_SECONDS = 60.0
+ATTEMPTS = 5  # at a port that was free when it was chosen
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """What a SuperLink shows to be trusted: PEM files. Sites need the first one only."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+
+class RunStatus(NamedTuple):
+    """How a run stands, as ``flwr list`` tells it: "running", "finished:completed", "finished:failed" …"""
+
+    status: str
+    details: str = ""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self.status.startswith("finished")
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether it has ended well."""
+        return self.status == "finished:completed"
+
+
+class SuperLink:
+    """A ``flower-superlink`` of ours, started on entering and stopped on leaving.
+
+    Parameters
+    ----------
+    folder : for its log, its Flower home and the logs of its runs.
+    host, port : where sites reach it; a free port where None.
+    tls : its certificates; None talks in clear, which is for loopback only.
+    auth : whether only sites whose key was registered may join; needs ``tls``.
+    database : a file to keep registrations and runs in, so that a SuperLink that is started again knows them;
+        in memory where None.
+    control_host : the name or address by which this machine itself reaches it, which its certificate must
+        have; ``host``, or 127.0.0.1 where that stands for all interfaces.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        tls: Certificates | None = None,
+        auth: bool = False,
+        *,
+        database: Path | None = None,
+        control_host: str | None = None,
+        poll_seconds: float = POLL_SECONDS,
+    ):
+        if auth and tls is None:
+            raise ValueError("sites can be authenticated over TLS only: give tls, or auth=False")
+        self.folder, self.host, self.tls, self.auth = Path(folder), host, tls, auth
+        self.port, self._is_any = port or 0, port is None
+        self.database = database
+        self.control_host = control_host or ("127.0.0.1" if host in ("0.0.0.0", "::", "") else host)
+        self.home = self.folder / "flower"
+        self._environment = environment(self.home.absolute(), poll_seconds)
+        self._process: Guarded | None = None
+
+    @property
+    def address(self) -> str:
+        """``host:port`` for sites on this machine; others use its public name with ``port``."""
+        return f"{self.control_host}:{self.port}"
+
+    @property
+    def process(self) -> Guarded:
+        """The process, once started."""
+        if self._process is None:
+            raise RuntimeError("the SuperLink is not started")
+        return self._process
+
+    def start(self) -> Self:
+        """Start it and wait until it takes connections."""
+        for attempt in range(ATTEMPTS):
+            self.port = free_port(self.host) if self._is_any else self.port
+            self._write_home()
+            process = Guarded("superlink", self._command(), self.folder, self._environment)
+            try:
+                process.until(self._is_open, START_SECONDS, "take connections")
+            except ProcessError as error:
+                process.stop()
+                if not (self._is_any and "address already in use" in str(error)) or attempt == ATTEMPTS - 1:
+                    raise
+            except BaseException:
+                process.stop()
+                raise
+            else:
+                self._process = process
+                break
+        return self
+
+    def stop(self) -> None:
+        """Stop it, with the server app of a run that is under way."""
+        if self._process is not None:
+            self._process.stop()
+
+    def register(self, public_key: Path, name: str) -> int:
+        """Admit the site that holds the private key to this public key (``flwr supernode register``)."""
+        told = self._flwr(
+            "supernode", "register", str(Path(public_key).absolute()), CONNECTION, "--name", name
+        )
+        return int(told["node-id"])
+
+    def run(self, app: Path, config: Mapping[str, Setting] | None = None) -> int:
+        """Submit a run (``flwr run``); its number. ``config`` overrides keys of the app's config."""
+        arguments = ["run", str(Path(app).absolute()), CONNECTION]
+        if config:
+            overrides = self.folder / "run-config.toml"
+            overrides.write_text(settings(config), encoding="utf-8")
+            arguments += ["--run-config", str(overrides.absolute())]
+        return int(self._flwr(*arguments)["run-id"])
+
+    def status(self, run: int) -> RunStatus:
+        """How a run stands."""
+        told = self._flwr("list", CONNECTION, "--run-id", str(run))["runs"][0]
+        return RunStatus(told["status"], told.get("status-details") or "")
+
+    def wait(self, run: int, timeout: float | None = None) -> RunStatus:
+        """How the run ended, once it has; ``TimeoutError`` where it has not in time, and it goes on.
+
+        What the run says is streamed into ``run-<number>.log`` meanwhile.
+        """
+        deadline = time.monotonic() + timeout if timeout is not None else float("inf")
+        stream = [command("flwr"), "log", str(run), CONNECTION, "--stream"]
+        while True:
+            with Guarded(f"run-{run}", stream, self.folder, self._environment) as log:
+                left = max(0.0, deadline - time.monotonic())
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    log.wait(left if left < float("inf") else None)
+            if self.process.returncode is not None:
+                raise ProcessError(f"the SuperLink ended while run {run} was on; see {self.process.log}")
+            status = self.status(run)
+            if status.is_finished:
+                return status
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"run {run} has not ended within {timeout:g} s: it is {status.status}")
+            time.sleep(1.0)
+
+    def cancel(self, run: int) -> None:
+        """End a run (``flwr stop``)."""
+        self._flwr("stop", str(run), CONNECTION)
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """Flower's own list of the nodes it knows, with ``node-id``, ``name`` and ``status``."""
+        return list(self._flwr("supernode", "list", CONNECTION)["nodes"])
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def _command(self) -> list[str]:
+        link = [command("flower-superlink"), "--host", self.host, "--port", str(self.port)]
+        link += ["--disable-runtime-dependency-installation"]
+        if self.database is not None:
+            link += ["--database", str(self.database)]
+        if self.auth:
+            link += ["--enable-supernode-auth"]
+        if self.tls is None:
+            return [*link, "--insecure"]
+        link += ["--ssl-ca-certfile", str(self.tls.ca), "--ssl-certfile", str(self.tls.certificate)]
+        return [*link, "--ssl-keyfile", str(self.tls.key)]
+
+    def _write_home(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True)
+        trust = "insecure = true"
+        if self.tls is not None:
+            trust = f"root-certificates = {json.dumps(str(Path(self.tls.ca).absolute()))}"
+        text = (
+            f'[superlink]\ndefault = "{CONNECTION}"\n\n'
+            f'[superlink.{CONNECTION}]\naddress = "{self.address}"\n{trust}\n'
+        )
+        (self.home / "config.toml").write_text(text, encoding="utf-8")
+
+    def _is_open(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection((self.control_host, self.port), 1.0):
+            return True
+        return False
+
+    def _flwr(self, *arguments: str) -> dict[str, Any]:
+        """What one of Flower's commands answers."""
+        done = subprocess.run(
+            [command("flwr"), *arguments, "--format", "json"],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+        what = f"flwr {' '.join(arguments[:2])}"
+        try:
+            told: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
+        except ValueError:
+            raise ProcessError(f"{what} failed: {(done.stderr or done.stdout).strip()}") from None
+        if not told.get("success"):
+            raise ProcessError(f"{what} failed: {told.get('error-message') or told}")
+        return told
+
+
+class SuperNode:
+    """A ``flower-supernode`` of ours, started on entering and stopped on leaving.
+
+    Parameters
+    ----------
+    folder : for its log, its Flower home and its settings.
+    superlink : ``host:port`` of the SuperLink.
+    root_certificate : the authority that signed the SuperLink's certificate; None talks in clear.
+    private_key : the site's key, where the SuperLink wants one.
+    node_config : what the client app finds in ``context.node_config``; it must have "client-id".
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        superlink: str,
+        root_certificate: Path | None = None,
+        private_key: Path | None = None,
+        node_config: Mapping[str, Setting] | None = None,
+        *,
+        poll_seconds: float = POLL_SECONDS,
+    ):
+        if private_key is not None and root_certificate is None:
+            raise ValueError("a site can be authenticated over TLS only: give root_certificate too")
+        self.folder, self.superlink = Path(folder), superlink
+        self.root_certificate, self.private_key = root_certificate, private_key
+        self.node_config = dict(node_config or {})
+        self.port = 0
+        self._environment = environment((self.folder / "flower").absolute(), poll_seconds)
+        self._process: Guarded | None = None
+
+    @property
+    def process(self) -> Guarded:
+        """The process, once started."""
+        if self._process is None:
+            raise RuntimeError("the SuperNode is not started")
+        return self._process
+
+    def start(self) -> Self:
+        """Start it; it goes on trying to connect for as long as it takes (see ``until_connected``)."""
+        (self.folder / "flower").mkdir(parents=True, exist_ok=True)
+        (self.folder / "node.toml").write_text(settings(self.node_config), encoding="utf-8")
+        for _ in range(ATTEMPTS):
+            self.port = free_port("127.0.0.1")
+            process = Guarded("supernode", self._command(), self.folder, self._environment)
+            self._process = process
+            try:
+                process.until(self._is_up, START_SECONDS, "start")
+                break
+            except BaseException as error:
+                process.stop()
+                if not isinstance(error, ProcessError) or "address already in use" not in str(error):
+                    raise
+        return self
+
+    def until_connected(self, timeout: float = START_SECONDS) -> None:
+        """Wait until the SuperLink has taken the node in; a ``ProcessError`` says why it was refused."""
+        self.process.until(self._is_connected, timeout, f"connect to {self.superlink}")
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status; None while it runs."""
+        return self.process.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit status, once it ends."""
+        return self.process.wait(timeout)
+
+    def stop(self) -> None:
+        """Stop it, with the message it is at work on."""
+        if self._process is not None:
+            self._process.stop()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def _command(self) -> list[str]:
+        node = [command("flower-supernode"), "--superlink", self.superlink]
+        node += ["--host", "127.0.0.1", "--port", str(self.port)]
+        node += ["--node-config", str((self.folder / "node.toml").absolute())]
+        if self.private_key is not None:
+            node += ["--auth-supernode-private-key", str(self.private_key)]
+        if self.root_certificate is None:
+            return [*node, "--insecure"]
+        return [*node, "--root-certificates", str(self.root_certificate)]
+
+    def _is_up(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1.0):
+            return True
+        return False
+
+    def _is_connected(self) -> bool:
+        return "SuperNode ID: " in self.process.words(1 << 20)
+
+
+def free_port(host: str) -> int:
+    """A port that is free now."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])

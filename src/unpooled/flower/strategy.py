@@ -1,0 +1,257 @@
+"""Any of the library's algorithms as a strategy of Flower's, for server apps of one's own.
+
+    strategy = CompositeStrategy(up.FastFedDA(…), up.Problem(up.Squared(), up.L1(0.1)), fraction_train=0.5, seed=0)
+
+    @app.main()
+    def main(grid, context):
+        result = strategy.start(grid, strategy.initial_arrays(grid), num_rounds=20)
+        w, intercept = strategy.estimate(result.arrays)
+
+The nodes run ``flower.client_app``. The arrays are the algorithm's state (a dual vector for dual averaging), not
+the model: ``estimate`` makes the model of them. The same seed gives the bits of ``simulate``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from unpooled.algorithms.base import Algorithm, State
+from unpooled.curvature import Curvature
+from unpooled.federation import WEIGHTINGS, Federation, Position
+from unpooled.flower.installed import app, serverapp
+from unpooled.flower.mailbox import LEEWAY
+from unpooled.flower.records import array_record, arrays_of, request_record
+from unpooled.flower.relay import Asked, Relay
+from unpooled.flower.transport import GridTransport, answer
+from unpooled.ledger import Ledger
+from unpooled.problem import Problem
+from unpooled.remote.data import RemoteData
+from unpooled.remote.engine import Remote
+from unpooled.remote.failures import TooFewClientsError
+from unpooled.remote.messages import Failure, Holder, Reply, Request
+from unpooled.sampling import cohort as sample_cohort
+
+log = logging.getLogger("unpooled.flower")
+
+
+class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
+    """minimise Σ_k π_k L_k(w) + h(w) by one of the library's algorithms, in Flower's rounds.
+
+    Parameters
+    ----------
+    algorithm, problem : as in ``simulate``. What an algorithm leaves open is measured at the nodes first.
+    fraction_train : the part of the nodes that trains in a round, drawn by the seed.
+    fraction_evaluate : the part that tells its loss after a round; 0 asks nobody.
+    min_train_nodes : uploads that must count for a round to count; the least number of nodes drawn, too.
+    min_available_nodes : nodes that must be there before anything begins.
+    batch_size, seed, weighting, dtype : as in ``simulate``.
+    rounds : how many are planned, for algorithms whose open hyper-parameters depend on it.
+    norm_bound : an upload of a larger norm is refused.
+    wait : seconds to wait for ``min_available_nodes``.
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        problem: Problem,
+        *,
+        fraction_train: float = 1.0,
+        fraction_evaluate: float = 0.0,
+        min_train_nodes: int = 2,
+        min_available_nodes: int = 2,
+        batch_size: int | None = None,
+        seed: int = 0,
+        weighting: str = "renormalised",
+        dtype: DTypeLike | None = None,
+        rounds: int | None = None,
+        norm_bound: float = math.inf,
+        wait: float = 600.0,
+    ):
+        for name, part in (("fraction_train", fraction_train), ("fraction_evaluate", fraction_evaluate)):
+            if not 0.0 <= part <= 1.0:
+                raise ValueError(f"{name} must be between 0 and 1, got {part!r}")
+        if not 1 <= min_train_nodes <= min_available_nodes:
+            raise ValueError(
+                "min_train_nodes must be at least 1 and at most min_available_nodes, got "
+                f"{min_train_nodes} and {min_available_nodes}"
+            )
+        if weighting not in WEIGHTINGS:
+            raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
+        self.algorithm, self.problem = algorithm, problem
+        self.fraction_train, self.fraction_evaluate = fraction_train, fraction_evaluate
+        self.min_train_nodes, self.min_available_nodes = min_train_nodes, min_available_nodes
+        self.batch_size, self.seed, self.weighting, self.dtype = batch_size, seed, weighting, dtype
+        self.rounds, self.norm_bound, self.wait = rounds, norm_bound, wait
+        self.notes: list[str] = []
+        self.round = 0  # our own: Flower's begins at 1 in every start, and goes on when a round did not count
+        self._federation: Federation | None = None
+        self._relay: Relay | None = None
+        self._sent: list[tuple[Any, Holder]] = []
+
+    @property
+    def federation(self) -> Federation:
+        """The server's side of the rounds, once the nodes have told how their rows look."""
+        if self._federation is None:
+            raise RuntimeError("the nodes are not known yet: initial_arrays(grid) asks them")
+        return self._federation
+
+    def initial_arrays(
+        self, grid: Any, w0: ArrayLike | None = None, intercept0: ArrayLike | None = None
+    ) -> Any:
+        """The state before the first round, as ``start`` takes it; the nodes are asked what their rows are."""
+        federation = self._open(grid)
+        problem = federation.problem
+        start = problem.layout.pack(w0, intercept0, "w0", "intercept0")
+        first = federation.algorithm.init(federation.algorithm.problem_at(problem, 0), start)
+        self.round = 0
+        return array_record(first.arrays)
+
+    def estimate(self, arrays: Any) -> tuple[Any, Any]:
+        """The model that a state stands for: w in the shape of the coefficients, and the intercept or None."""
+        federation = self.federation
+        state = State(self.round, arrays_of(arrays))
+        return federation.problem.layout.unpack(federation.algorithm.estimate(federation.problem, state))
+
+    def configure_train(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Iterable[Any]:
+        """The messages of a round: what the algorithm broadcasts, to the nodes that the seed draws."""
+        federation, relay = self._open(grid), self._relay
+        assert relay is not None
+        position = federation.position
+        federation.position = dataclasses.replace(position, state=State(self.round, arrays_of(arrays)))
+        relay.answers = None
+        try:
+            federation.step()
+        except Asked as asked:
+            return self._messages(asked.requests, "train", grid, server_round)
+        raise AssertionError("a round asks its clients")
+
+    def aggregate_train(self, server_round: int, replies: Iterable[Any]) -> tuple[Any, Any]:
+        """The next state; None where too few uploads count, and then the round is done again."""
+        relay, federation = self._relay, self.federation
+        assert relay is not None
+        relay.answers = self._answers(replies)
+        try:
+            state = federation.step()
+        except TooFewClientsError as error:
+            log.warning("%s", error)
+            return None, None
+        before = self.notes
+        self.notes = federation.clients.notes()
+        for sentence in set(self.notes) - set(before):
+            log.warning("%s", sentence)
+        self.round = state.round
+        ledger = federation.position.ledger
+        metrics = {"round": state.round, "bytes-up": ledger.bytes_up, "bytes-down": ledger.bytes_down}
+        return array_record(state.arrays), app().MetricRecord(metrics)
+
+    def configure_evaluate(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Iterable[Any]:
+        """Ask for the loss of the model that the state stands for."""
+        federation = self.federation
+        data, size = federation.data, round(self.fraction_evaluate * federation.data.n_clients)
+        if not size:
+            return []
+        assert isinstance(data, RemoteData)
+        w, intercept = self.estimate(arrays)
+        chosen = set(sample_cohort(self.seed, self.round, data.n_clients, size).tolist())
+        requests = {
+            holder: data.value_request(holder, self.problem, w, intercept)
+            for holder, own in data.holders.items()
+            if chosen & set(own.tolist())
+        }
+        self._penalty = float(self.problem.penalty.value(w))
+        return self._messages(requests, "evaluate", grid, server_round)
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Any]) -> Any:
+        """The mean loss, weighted as in training, and the objective."""
+        data = self.federation.data
+        assert isinstance(data, RemoteData)
+        total, weight = 0.0, 0.0
+        for holder, told in sorted(self._answers(replies).items()):
+            if isinstance(told, Failure):
+                log.warning("site %r did not tell its loss: %s", holder, told.reason)
+                continue
+            own = data.weights[data.holders[holder]]
+            total += float(np.dot(own, told.arrays["value"]))
+            weight += float(own.sum())
+        if not weight:
+            return None
+        loss = total / weight
+        return app().MetricRecord({"loss": loss, "objective": loss + self._penalty})
+
+    def summary(self) -> None:
+        """Say what is run, as Flower's own strategies do."""
+        log.info("\t├──> %s on %s", self.algorithm, self.problem)
+        log.info("\t├──> fraction_train %g, fraction_evaluate %g", self.fraction_train, self.fraction_evaluate)
+        log.info("\t├──> at least %d of %d nodes", self.min_train_nodes, self.min_available_nodes)
+        log.info("\t└──> batch_size %s, seed %d, %s", self.batch_size, self.seed, self.weighting)
+
+    def _open(self, grid: Any) -> Federation:
+        """Ask the nodes what their rows are, once."""
+        if self._federation is not None:
+            return self._federation
+        transport = GridTransport(grid)
+        transport.wait_for(self.min_available_nodes, self.wait)
+        self._relay = Relay(transport, "train")
+        data = RemoteData.of(self._relay)
+        states = np.dtype(np.float64 if self.dtype is None else self.dtype)
+        data = data if self.dtype is None else data.astype(self.dtype)
+        bound = data.bind(self.problem)
+        algorithm, self.notes = self.algorithm.resolve(
+            Curvature(self.problem, data, self.batch_size), self.rounds
+        )
+        engine = Remote(minimum=self.min_train_nodes, retries=0, norm_bound=self.norm_bound)
+        clients = engine.open(algorithm, bound, data, self.seed, self.batch_size, states)
+        drawn = max(self.min_train_nodes, round(self.fraction_train * data.n_clients))
+        self._federation = Federation(
+            algorithm=algorithm,
+            problem=bound,
+            data=data,
+            clients=clients,
+            cohort=drawn if drawn < data.n_clients else None,
+            seed=self.seed,
+            weighting=self.weighting,
+            dtype=states,
+            position=Position(State(0, {}), Ledger()),
+        )
+        return self._federation
+
+    def _messages(
+        self, requests: dict[Holder, Request], kind: str, grid: Any, server_round: int
+    ) -> Iterable[Any]:
+        """A message to each holder that is there."""
+        assert self._relay is not None
+        transport = self._relay.through
+        assert isinstance(transport, GridTransport)
+        nodes = transport.roster.look()
+        self._sent = [
+            (
+                app().Message(
+                    content=request_record(request),
+                    dst_node_id=nodes[holder],
+                    message_type=kind,
+                    group_id=str(server_round),
+                    ttl=transport.timeout + LEEWAY,
+                ),
+                holder,
+            )
+            for holder, request in requests.items()
+            if holder in nodes
+        ]
+        return [message for message, _ in self._sent]
+
+    def _answers(self, replies: Iterable[Any]) -> dict[Holder, Reply | Failure]:
+        """Replies by holder: a message's id tells, because Flower's own errors come from no node."""
+        holders = {message.metadata.message_id: holder for message, holder in self._sent}
+        found: dict[Holder, Reply | Failure] = {}
+        for reply in replies:
+            holder = holders.get(reply.metadata.reply_to_message_id)
+            if holder is not None:
+                found[holder] = answer(holder, reply)
+        return found

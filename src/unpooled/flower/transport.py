@@ -1,0 +1,168 @@
+"""Requests to Flower's nodes and their replies, over the Grid of a server app.
+
+Where the seconds of a round go: a SuperNode that has nothing to do looks for messages every 3 s, starts a new
+process for each, and looks every 0.5 s whether that has answered. None of it can be set. What can be is: here
+replies are looked for every ``poll_seconds`` (Flower's own loop waits 3 s), and a node looks every
+``environment.POLL_SECONDS`` for a process to start (Flower's own: 1 s).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from unpooled.flower.mailbox import post, pull
+from unpooled.flower.records import NotOursError, reply_of
+from unpooled.flower.roster import Roster
+from unpooled.remote.messages import Failure, Holder, Reply, Request
+from unpooled.wording import counted
+
+UNAVAILABLE = (3, 4, 5)  # Flower's codes for a message, a reply or a node that is gone
+LOOK_SECONDS = 1.0  # between two looks for a node that is to come back
+
+log = logging.getLogger("unpooled.flower")
+
+
+class GridTransport:
+    """Carries requests to the nodes of a Flower run, which are named by their client ids.
+
+    Parameters
+    ----------
+    grid : the Grid that Flower gives to a server app.
+    timeout : seconds after which a node that has not answered counts as failed.
+    quorum : once so many have answered, the others have ``grace`` seconds left; None waits for all.
+    grace : see ``quorum``.
+    return_seconds : how long a node that has gone while it was asked may take to come back; then it is asked
+        again, whatever its node id.
+    hello_seconds : how long a node may take to tell its client id.
+    poll_seconds : how often replies are looked for.
+    """
+
+    def __init__(
+        self,
+        grid: Any,
+        *,
+        timeout: float = 600.0,
+        quorum: int | None = None,
+        grace: float = 10.0,
+        return_seconds: float = 60.0,
+        hello_seconds: float = 30.0,
+        poll_seconds: float = 0.05,
+    ):
+        numbers = {"timeout": timeout, "grace": grace, "return_seconds": return_seconds}
+        for name, number in {**numbers, "hello_seconds": hello_seconds, "poll_seconds": poll_seconds}.items():
+            if not number >= 0.0:
+                raise ValueError(f"{name} must be a number of seconds ≥ 0, got {number!r}")
+        if quorum is not None and quorum < 1:
+            raise ValueError(f"quorum must be a whole number ≥ 1, got {quorum!r}")
+        self.grid, self.timeout, self.quorum, self.grace = grid, timeout, quorum, grace
+        self.return_seconds, self.poll_seconds = return_seconds, poll_seconds
+        self.roster = Roster(grid, poll_seconds, hello_seconds)
+
+    def holders(self) -> tuple[Holder, ...]:
+        """The client ids of all nodes that are there, sorted; ``DuplicateClientError`` where two have one."""
+        self.roster.check()
+        return tuple(sorted(self.roster.look()))
+
+    def wait_for(self, least: int, timeout: float) -> tuple[Holder, ...]:
+        """The holders, once there are at least so many; ``TimeoutError`` where there are not in time."""
+        deadline, told = time.monotonic() + timeout, -1
+        while True:
+            here = self.holders() if len(list(self.grid.get_node_ids())) >= least else ()
+            if len(here) >= least:
+                return here
+            if time.monotonic() > deadline:
+                here = self.holders()
+                names = ", ".join(map(repr, here)) or "none"
+                raise TimeoutError(
+                    f"{counted(least, 'site')} needed, and after {timeout:g} s {len(here)} are there: {names}"
+                )
+            if len(here) != told:
+                told = len(here)
+                log.info("waiting for sites: %d of at least %d are there", told, least)
+            time.sleep(max(self.poll_seconds, 0.2))
+
+    def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
+        """Ask each holder; whoever does not answer in time, or cannot, has a ``Failure``."""
+        under_way = Exchange(self, requests)
+        while under_way.is_open():
+            time.sleep(self.poll_seconds)
+        return under_way.answers()
+
+    def close(self) -> None:
+        """Nothing was started: the Grid is Flower's."""
+
+
+class Exchange:
+    """One round of requests: who was asked, who has answered, who is gone and may come back."""
+
+    def __init__(self, transport: GridTransport, requests: Mapping[Holder, Request]):
+        self.transport, self.requests = transport, dict(requests)
+        self.began = time.monotonic()
+        self.closing = self.began + transport.timeout
+        self.heard: dict[Holder, Reply | Failure] = {}
+        self.asked: dict[str, Holder] = {}
+        self.gone = dict.fromkeys(requests, self.began + transport.return_seconds)
+        self.looked = self.began
+        self._ask(transport.roster.look())
+
+    def is_open(self) -> bool:
+        """Take in what has come; whether there is someone to wait for."""
+        transport, now = self.transport, time.monotonic()
+        for number, message in pull(transport.grid, self.asked).items():
+            name = self.asked.pop(number)
+            if message.has_error() and message.error.code in UNAVAILABLE:
+                self.gone[name] = now + transport.return_seconds
+            else:
+                self.heard[name] = answer(name, message)
+        if self.gone and now - self.looked >= LOOK_SECONDS:
+            self.looked = now
+            if transport.roster.has_news():
+                self._ask(transport.roster.look())
+        replies = sum(isinstance(each, Reply) for each in self.heard.values())
+        if transport.quorum is not None and replies >= transport.quorum:
+            self.closing = min(self.closing, now + transport.grace)
+        waits = bool(self.asked) or any(now < until for until in self.gone.values())
+        return waits and now < self.closing
+
+    def answers(self) -> dict[Holder, Reply | Failure]:
+        """Everyone's reply or failure, in the order of the requests."""
+        seconds = time.monotonic() - self.began
+        late = {name: Failure(f"did not answer within {seconds:.0f} s") for name in self.requests}
+        gone = {name: Failure(f"is not connected (waited {seconds:.0f} s)") for name in self.gone}
+        every = {**late, **gone, **self.heard}
+        return {name: every[name] for name in self.requests}
+
+    def _ask(self, nodes: Mapping[Holder, int]) -> None:
+        """Ask those who are yet to be asked, or to be asked again, and are there."""
+        there = {nodes[name]: name for name in self.gone if name in nodes}
+        seconds = max(0.0, self.closing - time.monotonic())
+        sent = post(self.transport.grid, {node: self.requests[name] for node, name in there.items()}, seconds)
+        for number, node in sent.items():
+            self.asked[number] = there[node]
+            del self.gone[there[node]]
+
+
+def answer(name: Holder, message: Any) -> Reply | Failure:
+    """What a node has answered."""
+    if message.has_error():
+        return Failure(reason(message.error))
+    try:
+        told, reply = reply_of(message.content)
+    except (NotOursError, ValueError, KeyError, TypeError) as error:
+        return Failure(f"sent what cannot be read: {error}")
+    if told != name:
+        return Failure(f"says that it is client {told!r}")
+    return reply
+
+
+def reason(error: Any) -> str:
+    """Flower's error in words."""
+    words = " ".join((error.reason or "").split())
+    foreign = re.fullmatch(r"<class '(?:\w+\.)*(\w+)'>:<'(.*)'>", words)
+    if foreign:
+        words = f"{foreign[1]}: {foreign[2]}"
+    return words or f"failed without a reason (Flower's code {error.code})"

@@ -1,0 +1,71 @@
+"""Every statistic that leaves a site, one JSON line each, on disk before it is sent."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unpooled.arrays import Arrays
+from unpooled.remote.messages import Reply
+
+
+class Audit:
+    """A file that grows by a line for each reply; ``values`` writes the numbers themselves too."""
+
+    def __init__(self, path: Path, study: str, site: str, *, values: bool = False):
+        self.path, self.study, self.site, self.values = path, study, site, values
+        with path.open("a", encoding="utf-8"):  # a file that cannot be written is found now, not later
+            pass
+
+    def write(self, number: int, kind: str, reply: Reply) -> None:
+        """Append what is about to leave and wait until it is on disk."""
+        line = {
+            "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+            "study": self.study,
+            "site": self.site,
+            "answer": number,
+            "kind": kind,
+            "said": plain(reply.spec),
+            "arrays": described(reply.arrays, values=self.values),
+            "bytes": sum(np.asarray(array).nbytes for array in reply.arrays.values()),
+            "digest": digest(reply),
+        }
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def described(arrays: Arrays, *, values: bool = False) -> list[dict[str, Any]]:
+    """Name, shape and type of each array; perhaps its numbers."""
+    found = []
+    for name, array in arrays.items():
+        each: dict[str, Any] = {"name": name, "shape": list(np.shape(array)), "dtype": str(array.dtype)}
+        found.append(each | ({"values": np.asarray(array).tolist()} if values else {}))
+    return found
+
+
+def digest(reply: Reply) -> str:
+    """A fingerprint of a reply, so that what was received can be held against what was logged."""
+    total = hashlib.sha256(json.dumps(plain(reply.spec), sort_keys=True).encode())
+    for name, array in sorted(reply.arrays.items()):
+        own = np.ascontiguousarray(array)
+        total.update(f"{name} {own.dtype} {own.shape}".encode())
+        total.update(own.tobytes())
+    return total.hexdigest()
+
+
+def plain(spec: Any) -> Any:
+    """A spec as JSON has it."""
+    if isinstance(spec, Mapping):
+        return {str(name): plain(value) for name, value in spec.items()}
+    if isinstance(spec, list | tuple):
+        return [plain(value) for value in spec]
+    return spec.item() if isinstance(spec, np.generic) else spec

@@ -1,0 +1,89 @@
+"""What the coordinator sees while a study runs: who has joined, and what is being asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from rich.box import SIMPLE
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from unpooled.wording import counted
+
+WORDS = {
+    "describe": "columns, types and levels",
+    "collect": "means and spreads of columns",
+    "ask": "sums over rows, for the fit",
+    "train": "local steps",
+    "value": "the objective",
+    "spectra": "bounds of the curvature",
+    "curve": "bounds of the curvature",
+}
+
+
+class Board:
+    """A live table on a terminal; elsewhere a line for each event."""
+
+    def __init__(self, console: Console, sites: tuple[str, ...]):
+        self.console = console
+        self.states: dict[str, str] = dict.fromkeys(sites, "[dim]waiting[/]")
+        self.rows: dict[str, int] = {}
+        self.now = "waiting for the sites"
+        self.live: Live | None = None
+
+    def __enter__(self) -> Self:
+        if self.console.is_terminal:
+            self.live = Live(self._view(), console=self.console, refresh_per_second=8, transient=False)
+            self.live.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self.live is not None:
+            self.now = ""
+            self.live.update(self._view())
+            self.live.__exit__(*exception)
+
+    def see(self, event: str, data: Mapping[str, Any]) -> None:
+        """Take in an event."""
+        if event == "joined":
+            for site in self.states:
+                self.states[site] = "[green]joined[/]" if site in data["sites"] else "[dim]waiting[/]"
+            here, wanted = len(data["sites"]), len(data["wanted"])
+            self._line(f"{here} of {counted(wanted, 'site')} joined: {', '.join(data['sites']) or 'none'}")
+        elif event == "agreed":
+            self.rows = dict(data["sites"])
+            for site in self.rows:
+                self.states[site] = "[green]agreed[/]"
+            self._line(f"the sites agree: {counted(sum(self.rows.values()), 'row')}")
+        elif event == "asked":
+            words = WORDS.get(data["kind"], data["kind"])
+            self._line(f"exchange {data['number']}: {words}, of {counted(data['sites'], 'site')}")
+        elif event == "lost":
+            for site, reason in data["sites"].items():
+                self.states[site] = f"[yellow]no answer[/] [dim]{escape(str(reason))}[/]"
+            who = "; ".join(f"{site} {reason}" for site, reason in data["sites"].items())
+            self._line(f"no answer from {who}; waiting {data['seconds']:.0f} s more")
+        elif event == "left out":
+            for site, reason in data["sites"].items():
+                self.states[site] = f"[red]left out[/] [dim]{escape(str(reason))}[/]"
+            self._line(f"{', '.join(data['sites'])} left out; beginning again with {', '.join(data['left'])}")
+        elif event == "note":
+            self._line(str(data["text"]))
+        if self.live is not None:
+            self.live.update(self._view())
+
+    def _line(self, text: str) -> None:
+        self.now = text
+        if self.live is None:
+            self.console.print(f"  {text}", markup=False, soft_wrap=True)
+
+    def _view(self) -> Group:
+        table = Table("site", "rows", "", box=SIMPLE, pad_edge=False)
+        for site, state in self.states.items():
+            table.add_row(f"[bold]{site}[/]", str(self.rows.get(site, "")), state)
+        return Group(table, Spinner("dots", Text(self.now)) if self.now else Text(""))

@@ -1,0 +1,213 @@
+"""``study.toml``: read and checked, with complaints that name the key and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from unpooled.study.checks import Wrong
+from unpooled.study.settings import FEDERATED, KEYS, LOCAL, REQUIRED, SECTIONS, Key
+from unpooled.validation import closest, listing
+
+
+class StudyError(ValueError):
+    """What is wrong with a study, for the one who runs it or takes part; printed without a stack trace."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A study as ``study.toml`` states it; the fields are those of ``settings.KEYS``."""
+
+    name: str
+    sites: tuple[str, ...]
+    address: str
+    results: str
+    target: str
+    features: str | tuple[str, ...]
+    categorical: Mapping[str, str | tuple[Any, ...]]
+    missing: str
+    model: str
+    lam: float | str
+    standardise: bool
+    intercept: bool | str
+    l1_ratio: float
+    delta: float
+    groups: Mapping[str, tuple[str, ...]]
+    unpenalised: tuple[str, ...]
+    n_lambdas: int
+    ratio: float
+    criterion: str
+    folds: int | str
+    rule: str
+    solver: str
+    tolerance: float
+    max_rounds: int
+    rounds: int
+    local_steps: int
+    batch_size: int
+    seed: int
+    minimum_sites: int
+    minimum_rows: int
+    join_timeout: float
+    round_timeout: float
+    grace: float
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the target is a label."""
+        return self.model in ("logistic", "multinomial")
+
+    @property
+    def is_federated(self) -> bool:
+        """Whether the solver is one of many rounds and local steps."""
+        return self.solver in FEDERATED
+
+    @property
+    def host(self) -> str:
+        """Of the address."""
+        return self.address.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        """Of the address."""
+        return int(self.address.rpartition(":")[2])
+
+    @property
+    def agreed(self) -> dict[str, Any]:
+        """The settings that every site's copy must share, as JSON has them."""
+        shared = {name: value for name, value in asdict(self).items() if name not in LOCAL}
+        return dict(json.loads(json.dumps(shared)))
+
+    @property
+    def digest(self) -> str:
+        """A short fingerprint of ``agreed``."""
+        text = json.dumps(self.agreed, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def differences(self, other: Mapping[str, Any]) -> list[str]:
+        """Where another's ``agreed`` differs from this one's, key by key."""
+        mine = self.agreed
+        path = {key.field: key.path for key in KEYS}
+        return [
+            f"{path[name]} is {mine[name]!r} here and {other.get(name)!r} at the coordinator"
+            for name in mine
+            if mine[name] != other.get(name)
+        ]
+
+
+def load(path: str | os.PathLike[str]) -> Study:
+    """Read a study from its file."""
+    path = Path(path)
+    try:
+        given = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise StudyError(f"there is no file {path}; `unpooled study init` writes one") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, IsADirectoryError) as error:
+        raise StudyError(f"{path} is not a TOML file: {error}") from None
+    try:
+        return parse(given)
+    except StudyError as error:
+        raise StudyError(f"{path}: {error}") from None
+
+
+def parse(given: Mapping[str, Any]) -> Study:
+    """A study from the tables of its file."""
+    _refuse_unknown(given)
+    fields: dict[str, Any] = {}
+    for key in KEYS:
+        table = given.get(key.section, {}) if key.section else given
+        fields[key.field] = _value(key, table)
+    if fields["minimum_sites"] is None:
+        fields["minimum_sites"] = len(fields["sites"])
+    if fields["l1_ratio"] is None:
+        fields["l1_ratio"] = 0.5 if fields["model"] == "elastic net" else 1.0
+    study = Study(**fields)
+    _refuse_together(study, given)
+    return study
+
+
+def _refuse_unknown(given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        if name in SECTIONS and name:
+            if not isinstance(value, Mapping):
+                raise StudyError(f"{name} must be a section, [{name}], got {value!r}")
+            known = [key.name for key in KEYS if key.section == name]
+            for inner in value:
+                if inner not in known:
+                    _refuse_key(f"{name}.{inner}", inner, known, f"[{name}]")
+        elif name not in [key.name for key in KEYS if not key.section]:
+            known = [key.name for key in KEYS if not key.section] + list(SECTIONS[1:])
+            _refuse_key(name, name, known, "the top")
+
+
+def _refuse_key(path: str, name: str, known: list[str], where: str) -> None:
+    elsewhere = [key.path for key in KEYS if key.name == name]
+    hint = f"; it belongs to {elsewhere[0]}" if elsewhere else closest(name, known)
+    if not hint:
+        by_name = {key.name: key.path for key in KEYS}
+        hint = "".join(f"; closest: {by_name[n]!r}" for n in difflib.get_close_matches(name, by_name, n=1))
+    raise StudyError(f"{path} is not a key of a study{hint}; {where} has {listing(known)}")
+
+
+def _value(key: Key, table: Mapping[str, Any]) -> Any:
+    if key.name not in table:
+        if key.default is REQUIRED:
+            raise StudyError(f"{key.path} is missing: {key.comment}")
+        return key.default
+    try:
+        return key.check(table[key.name])
+    except Wrong as wrong:
+        raise StudyError(f"{key.path} {wrong}") from None
+
+
+def _refuse_together(study: Study, given: Mapping[str, Any]) -> None:
+    """Values that are right alone and wrong together."""
+    model = given.get("model", {})
+    if study.minimum_sites > len(study.sites):
+        raise StudyError(f"limits.minimum_sites is {study.minimum_sites}, but sites names {len(study.sites)}")
+    if study.target in study.categorical or study.target in study.features:
+        raise StudyError(f"data.target {study.target!r} cannot be a feature as well")
+    if study.features != "all":
+        for path, columns in _columns(study).items():
+            for column in columns:
+                if column not in study.features:
+                    hint = closest(column, study.features)
+                    raise StudyError(f"{path} names {column!r}, which is not in data.features{hint}")
+    only = {"l1_ratio": ("elastic net", "logistic", "multinomial", "poisson", "huber"), "delta": ("huber",)}
+    only |= {"groups": ("group lasso",)}
+    for name, models in only.items():
+        if name in model and study.model not in models:
+            raise StudyError(f"model.{name} is for {', '.join(models)}, not for {study.model!r}")
+    if study.unpenalised and study.model == "group lasso":
+        raise StudyError("model.unpenalised: the group lasso penalises every group; leave it out")
+    if study.lam == "path" and study.model == "huber":
+        raise StudyError('model.lambda = "path" chooses by likelihood, which huber has not: a number or "cv"')
+    if study.lam in ("path", "cv") and study.l1_ratio == 0.0:
+        raise StudyError(
+            f"model.l1_ratio = 0 makes no coefficient zero: model.lambda = {study.lam!r} has no start"
+        )
+    if study.folds == "sites" and study.intercept == "sites" and study.lam == "cv":
+        raise StudyError('model.folds = "sites" leaves out sites whose intercept nobody knows: use a number')
+    if study.is_federated:
+        if isinstance(study.lam, str):
+            raise StudyError(
+                f"solver.method = {study.solver!r} needs model.lambda to be a number, got {study.lam!r}"
+            )
+        if study.intercept == "sites":
+            raise StudyError(f'model.intercept = "sites" needs an exact solver, not {study.solver!r}')
+
+
+def _columns(study: Study) -> dict[str, tuple[str, ...]]:
+    grouped = tuple(column for columns in study.groups.values() for column in columns)
+    return {
+        "data.categorical": tuple(study.categorical),
+        "model.unpenalised": study.unpenalised,
+        "model.groups": grouped,
+    }

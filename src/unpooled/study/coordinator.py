@@ -1,0 +1,182 @@
+"""``run_study``: from sites that have joined to results, over any transport.
+
+    wait for the sites → agree on columns → scale (moments) → fit → write
+
+Every answer is in the journal before the next question, so that a study can be resumed; a site that is lost
+for good is left out, where enough remain, and everything begins again without it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unpooled.ledger import Ledger, Traffic
+from unpooled.preprocessing.moments import Moments, moments
+from unpooled.remote.engine import Remote
+from unpooled.remote.messages import Reply, Request, Transport
+from unpooled.study.agreement import Agreement, DisagreementError, agree, notes
+from unpooled.study.config import Study, StudyError
+from unpooled.study.description import Description
+from unpooled.study.envelope import Envelope, Scaling
+from unpooled.study.events import Watch, silent
+from unpooled.study.fitting import Fitted, fitted
+from unpooled.study.journal import Journal
+from unpooled.study.patience import LostSiteError, Patient, gathered
+from unpooled.study.results import Result, write
+from unpooled.study.sites_data import Enveloped, SitesData, sites_data
+
+
+class StoppedError(StudyError):
+    """A study that could not go on; it can be resumed."""
+
+
+def run_study(
+    study: Study,
+    transport: Transport,
+    folder: Path,
+    *,
+    resume: bool = False,
+    watch: Watch = silent,
+) -> Result:
+    """Run a study to its results, which are written to ``folder``.
+
+    A ``StudyError`` says what is wrong with the study or its sites; a ``StoppedError`` that too few sites are
+    left, and that ``resume`` goes on from there.
+    """
+    began = time.monotonic()
+    journal = Journal(folder / "checkpoint", study, watch, resume=resume)
+    journal.over(Patient(transport, study, watch))
+    without = journal.without
+    while True:
+        wanted = journal.sites or [site for site in study.sites if site not in without]
+        least = len(wanted) if journal.sites else study.minimum_sites
+        sites = gathered(study, transport, tuple(wanted), least, watch)
+        journal.begin(sites, without)
+        try:
+            result = _Attempt(study, journal, sites, watch).result(without, began)
+            break
+        except LostSiteError as lost:
+            without |= lost.reasons
+            left = [site for site in sites if site not in without]
+            if len(left) < study.minimum_sites:
+                raise StoppedError(
+                    f"{lost}; {len(left)} of at least {study.minimum_sites} sites are left "
+                    "(limits.minimum_sites)"
+                ) from None
+            watch("left out", {"sites": lost.reasons, "left": left})
+            journal.begin(left, without)
+        except DisagreementError as differ:
+            journal.delete()
+            _tell(journal, study, {site: {"unfit": r} for site, r in differ.by_site.items()})
+            raise
+        except StudyError:
+            journal.delete()
+            raise
+    write(result, folder)
+    journal.delete()
+    _tell(journal, study, {site: {"done": result.summary().splitlines()[0]} for site in result.rows})
+    watch("done", {"folder": str(folder), "summary": result.summary()})
+    return result
+
+
+@dataclass
+class _Attempt:
+    """One go at a study with given sites."""
+
+    study: Study
+    journal: Journal
+    sites: Sequence[str]
+    watch: Watch
+
+    def result(self, without: Mapping[str, str], began: float) -> Result:
+        """Everything from the agreement to the fit."""
+        study = self.study
+        described, ledger = self._describe()
+        agreement = agree(study, described)
+        said = [f"{site} was left out: {reason}." for site, reason in without.items()]
+        said += notes(agreement, study)
+        self.watch("agreed", {"sites": {d.site: d.rows for d in described}, "notes": said})
+        data, scaling, found = self._scaled(agreement, described)
+        if found is not None:
+            ledger, said = ledger + found.ledger, said + self._said(found)
+        refused = {d.site: d.refuses for d in described if d.refuses}
+        model = fitted(study, agreement, data, refused)
+        said += model.notes
+        coef, intercept = _raw(model, scaling)
+        return Result(
+            study=study,
+            agreement=agreement,
+            rows={d.site: d.rows for d in described},
+            coef=coef,
+            intercept=intercept,
+            lam=model.lam,
+            solver=model.solver,
+            certificate=model.certificate,
+            converged=model.converged,
+            ledger=ledger + model.ledger,
+            notes=said,
+            site_versions={d.site: d.versions for d in described},
+            seconds=time.monotonic() - began,
+            curve=model.curve,
+        )
+
+    def _describe(self) -> tuple[list[Description], Ledger]:
+        """What the sites say of their tables; those that do not fit are named."""
+        asked = Enveloped(self.journal, Envelope.of(self.study), self.sites)
+        request = Request("describe", {"settings": self.study.agreed}, {})
+        replies = asked.exchange(dict.fromkeys(self.sites, request))
+        described = [Description(**r.spec) for r in replies.values() if isinstance(r, Reply)]
+        size = sum(len(str(each.plain()).encode()) for each in described)
+        ledger = Ledger(kinds=("columns", "levels", "rows"))
+        return described, ledger.after_round(len(described), Traffic(0, size), Traffic(0, 0))
+
+    def _scaled(
+        self, agreement: Agreement, described: list[Description]
+    ) -> tuple[SitesData, Scaling | None, Moments | None]:
+        """The data to fit, how they were scaled, and the moments of the columns where they were asked for."""
+        study = self.study
+        gone = any(set(d.missing) & set(agreement.features) for d in described)
+        asked = Enveloped(self.journal, Envelope.of(study, agreement), self.sites)
+        data = sites_data(asked, agreement, described, has_missing=gone)
+        if not study.standardise and not gone:
+            return data, None, None
+        found = moments(data, engine=Remote(retries=0))
+        zero = np.zeros(data.row_shape)
+        center = study.standardise and study.intercept is not False
+        shift = found.mean if center else zero
+        scale = found.scale if study.standardise else zero + 1.0
+        scaling = Scaling(shift, scale, found.mean if study.missing == "mean" else None)
+        around = Enveloped(self.journal, Envelope.of(study, agreement, scaling), self.sites)
+        return replace(data, transport=around, has_missing=False), scaling, found
+
+    def _said(self, found: Moments) -> list[str]:
+        filled = int(found.missing.sum())
+        more = [f"{filled} missing values are now the mean of those observed."] if filled else []
+        return [*found.notes, *more]
+
+
+def _raw(model: Fitted, scaling: Scaling | None) -> tuple[Any, Any]:
+    """The model in raw units: coef = w/scale, intercept − Σ_j shift_j coef_j."""
+    if scaling is None:
+        return model.w, model.intercept
+    coef = (model.w.T / scaling.scale).T
+    if not scaling.shift.any():
+        return coef, model.intercept
+    moved = scaling.shift @ coef
+    if isinstance(model.intercept, Mapping):
+        return coef, {site: value - moved for site, value in model.intercept.items()}
+    return coef, -moved if model.intercept is None else model.intercept - moved
+
+
+def _tell(journal: Journal, study: Study, words: Mapping[str, Mapping[str, Any]]) -> None:
+    """Say something to sites; who does not hear it is not waited for."""
+    assert journal.transport is not None
+    envelope = Envelope.of(study)
+    transport = journal.transport.transport  # type: ignore[attr-defined]
+    transport.exchange({site: envelope.around(Request("tell", spec, {})) for site, spec in words.items()})

@@ -1,0 +1,46 @@
+"""A site's rows as the agreement has them: X (n, p) with a column for each dummy, y, and X scaled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unpooled.arrays import Float
+from unpooled.data import FederatedData
+from unpooled.preprocessing.rows import transformed
+from unpooled.study.agreement import Agreement
+from unpooled.study.config import Study, StudyError
+from unpooled.study.table import Table
+
+
+def encoded(study: Study, agreement: Agreement, table: Table) -> tuple[Float, Float]:
+    """X, with NaN for missing numbers, and y: numbers, or the number of each row's class."""
+    of = {each.name: each for each in agreement.categories}
+    parts = []
+    for name in agreement.features:
+        if name in of:
+            labels = np.array(table.labels(name), dtype=object)
+            parts.append(of[name].one_hot(labels, str(table.path), "other"))
+        else:
+            parts.append(table.numbers(name)[:, None])
+    return np.concatenate(parts, axis=1), _target(study, agreement, table)
+
+
+def federated(
+    site: str, X: Float, y: Float, names: tuple[str, ...], prepared: tuple[Float, Float, Float | None] | None
+) -> FederatedData:
+    """The rows of one client; ``prepared`` has the shift, the scale and what stands for missing values."""
+    if prepared is not None:
+        X = transformed(X, *prepared, np.dtype(np.float64))
+    gone = bool(np.isnan(X).any())
+    return FederatedData.from_clients({site: (X, y)}, feature_names=names, allow_missing=gone)
+
+
+def _target(study: Study, agreement: Agreement, table: Table) -> Float:
+    if not agreement.classes:
+        return table.numbers(study.target)
+    code = {label: c for c, label in enumerate(agreement.classes)}
+    labels = table.labels(study.target)
+    unknown = {label for label in labels if label not in code}
+    if unknown:
+        raise StudyError(f"the target {study.target!r} has {len(unknown)} classes that were not agreed on")
+    return np.array([float(code[label]) for label in labels])

@@ -1,0 +1,70 @@
+"""Around every request of a study: which study it is, what was agreed, how rows are scaled.
+
+So each request says all that a site needs to answer it. A site that was started anew in the middle of a study
+needs no word of what came before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from unpooled.arrays import Arrays, Float
+from unpooled.remote.messages import Request
+from unpooled.study.agreement import Agreement
+from unpooled.study.config import Study, StudyError
+
+SPEC, ARRAYS = "study", "study/"
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Rows become (x − shift)/scale; ``fill`` stands for missing values, if anything may."""
+
+    shift: Float
+    scale: Float
+    fill: Float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """What is agreed so far; None for what is not."""
+
+    digest: str
+    agreement: Agreement | None = None
+    scaling: Scaling | None = None
+
+    @classmethod
+    def of(cls, study: Study, agreement: Agreement | None = None, scaling: Scaling | None = None) -> Envelope:
+        """Around the requests of a study."""
+        return cls(study.digest, agreement, scaling)
+
+    def around(self, request: Request) -> Request:
+        """The request as it is sent."""
+        own: dict[str, Any] = {"digest": self.digest}
+        arrays: Arrays = {}
+        if self.agreement is not None:
+            own["agreement"] = self.agreement.plain()
+        if self.scaling is not None:
+            arrays |= {f"{ARRAYS}shift": self.scaling.shift, f"{ARRAYS}scale": self.scaling.scale}
+            if self.scaling.fill is not None:
+                arrays[f"{ARRAYS}fill"] = self.scaling.fill
+        return Request(request.kind, {**request.spec, SPEC: own}, {**request.arrays, **arrays})
+
+
+def opened(request: Request) -> tuple[Envelope, Request]:
+    """The envelope of a request, and what was in it."""
+    if SPEC not in request.spec:
+        raise StudyError(f"a request {request.kind!r} came that belongs to no study")
+    own = request.spec[SPEC]
+    inner = Request(
+        request.kind,
+        {name: value for name, value in request.spec.items() if name != SPEC},
+        {name: array for name, array in request.arrays.items() if not name.startswith(ARRAYS)},
+    )
+    agreement = Agreement.from_plain(own["agreement"]) if "agreement" in own else None
+    scaling = None
+    if f"{ARRAYS}shift" in request.arrays:
+        a = request.arrays
+        scaling = Scaling(a[f"{ARRAYS}shift"], a[f"{ARRAYS}scale"], a.get(f"{ARRAYS}fill"))
+    return Envelope(own["digest"], agreement, scaling), inner

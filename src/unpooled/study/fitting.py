@@ -1,0 +1,160 @@
+"""The fit of a study: an exact solver, a path, a cross-validation, or a federated algorithm."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from unpooled import algorithms
+from unpooled.arrays import Float
+from unpooled.certificate import Certificate
+from unpooled.cross_validation import cross_validate
+from unpooled.ledger import Ledger
+from unpooled.path import path
+from unpooled.preprocessing.site_intercepts import site_intercepts
+from unpooled.problem import Problem
+from unpooled.remote.engine import Remote
+from unpooled.run import Status
+from unpooled.selection import information, select
+from unpooled.simulate import simulate
+from unpooled.solve import solve
+from unpooled.study.agreement import Agreement
+from unpooled.study.config import Study, StudyError
+from unpooled.study.modelling import stated
+from unpooled.study.sites_data import SitesData
+
+SECOND_ORDER = ("gram", "hessian")
+ALGORITHMS: dict[str, Any] = {
+    "fast_fedda": algorithms.FastFedDA,
+    "mc_fedda": algorithms.MCFedDA,
+    "c_fedda": algorithms.CFedDA,
+    "fedda": algorithms.FedDA,
+    "fedmid": algorithms.FedMiD,
+    "fedavg": algorithms.FedAvg,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model for scaled rows; ``intercept`` None, a number, (C,), or by site."""
+
+    w: Float
+    intercept: Any
+    lam: float
+    solver: str
+    certificate: Certificate | None
+    converged: bool
+    ledger: Ledger
+    notes: list[str]
+    curve: Mapping[str, list[float]] = field(default_factory=dict)
+
+
+def fitted(study: Study, agreement: Agreement, data: SitesData, refused: Mapping[str, list[str]]) -> Fitted:
+    """Fit; ``refused`` has what sites do not send."""
+    problem = stated(study, agreement)
+    if study.is_federated:
+        return _federated(study, problem, data)
+    notes = _refusals(study, refused)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = _exact(study, problem, data, second_order=not notes)
+    notes += [*model.notes, *(f"{each.message}." for each in caught)]
+    if not problem.has_site_intercepts:
+        return replace(model, notes=notes)
+    own = site_intercepts(problem.with_lam(model.lam), data, model.w, engine=Remote(retries=0))
+    by_site = dict(zip(own.ids, own.values, strict=True))
+    return replace(model, notes=notes, intercept=by_site, ledger=model.ledger + own.ledger)
+
+
+def _refusals(study: Study, refused: Mapping[str, list[str]]) -> list[str]:
+    """A sentence for each site that sends no second-order statistics; others cannot be done without."""
+    for site, kinds in refused.items():
+        needed = [kind for kind in kinds if kind not in SECOND_ORDER]
+        if needed and not study.is_federated:
+            raise StudyError(f"{site} does not send {', '.join(needed)}, without which nothing can be fitted")
+    if study.solver in ("sufficient_statistics", "prox_newton") and refused:
+        who = ", ".join(refused)
+        raise StudyError(f'solver.method = "{study.solver}" needs what {who} does not send; "auto" does not')
+    return [
+        f"{site} does not send {', '.join(kinds)}: gradients were used." for site, kinds in refused.items()
+    ]
+
+
+def _exact(study: Study, problem: Problem, data: SitesData, *, second_order: bool) -> Fitted:
+    options: dict[str, Any] = {
+        "solver": study.solver,
+        "tol": study.tolerance,
+        "max_rounds": study.max_rounds,
+        "min_rows": study.minimum_rows,
+        "second_order": second_order,
+        "engine": Remote(retries=0),
+    }
+    if not isinstance(study.lam, str):
+        fit = solve(problem, data, **options)
+        return Fitted(
+            w=fit.w,
+            intercept=fit.intercept,
+            lam=study.lam,
+            solver=fit.solver,
+            certificate=fit.certificate,
+            converged=fit.converged,
+            ledger=fit.ledger,
+            notes=fit.notes,
+        )
+    options |= {"n_lambdas": study.n_lambdas, "ratio": study.ratio}
+    if study.lam == "cv":
+        found = cross_validate(problem, data, folds=study.folds, rule=study.rule, seed=study.seed, **options)
+        whole, i = found.path, found.index
+        curve = {"held_out_loss": found.mean.tolist(), "standard_error": found.se.tolist()}
+        said = (
+            f"λ = {found.lam:.6g} of {len(whole.lambdas)} has "
+            f"{'the least held-out loss' if study.rule == 'min' else 'a loss within one standard error'}: "
+            f"{found.mean[i]:.6g} ± {found.se[i]:.2g} over {found.losses.shape[1]} folds."
+        )
+    else:
+        whole = path(problem, data, **options)
+        i = select(whole, study.criterion)
+        values = information(whole, study.criterion)
+        curve = {study.criterion: values.tolist()}
+        said = f"λ = {whole.lambdas[i]:.6g} of {len(whole.lambdas)} has the least {study.criterion.upper()}."
+    w, intercept = whole.model(i)
+    return Fitted(
+        w=w,
+        intercept=intercept,
+        lam=float(whole.lambdas[i]),
+        solver=whole.solver,
+        certificate=whole.certificates[i],
+        converged=whole.certificates[i].relative <= study.tolerance,
+        ledger=whole.ledger,
+        notes=[*whole.notes, said],
+        curve={"lambda": whole.lambdas.tolist(), "non_zero": whole.n_nonzero.tolist(), **curve},
+    )
+
+
+def _federated(study: Study, problem: Problem, data: SitesData) -> Fitted:
+    algorithm = ALGORITHMS[study.solver](local_steps=study.local_steps)
+    run = simulate(
+        algorithm,
+        problem,
+        data,
+        rounds=study.rounds,
+        batch_size=study.batch_size or None,
+        seed=study.seed,
+        every=study.rounds,  # the objective costs a round of its own
+        engine=Remote(minimum=study.minimum_sites, retries=0),
+        progress=False,
+    )
+    if run.status != Status.COMPLETED:
+        raise StudyError(f"{study.solver} {run.status}: {run.message}")
+    return Fitted(
+        w=run.w,
+        intercept=run.intercept,
+        lam=float(study.lam),
+        solver=type(algorithm).__name__,
+        certificate=None,
+        converged=True,
+        ledger=run.ledger,
+        notes=[*run.notes],
+    )

@@ -1,0 +1,80 @@
+"""``unpooled site join``: a SuperNode that asks the desk of this process, until the study is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from unpooled.flower.guarded import ProcessError
+from unpooled.flower.processes import SuperNode
+from unpooled.study.config import Study, StudyError
+from unpooled.study.desk import StudyDesk
+from unpooled.study.link import DeskServer
+
+LOOK = 0.2  # seconds between two looks
+LINGER = 5.0  # seconds in which the last reply gets through
+REGISTERING = 60.0  # seconds in which a coordinator that has just started registers all keys
+UNKNOWN = "Failed to activate SuperNode"  # what Flower says of a key that is not registered, or not yet
+PAUSE = 2.0  # seconds until a node that ended is started again
+
+
+def join(
+    study: Study, desk: StudyDesk, key: Path | None, ca: Path | None, logs: Path, say: Callable[[str], None]
+) -> str:
+    """Take part until the study is over; what the coordinator says at its end.
+
+    A node that was connected and ends, because the coordinator was started anew, is started again.
+    """
+    began = last = time.monotonic()
+    said = ""
+    with DeskServer(desk) as server:
+        config = {"client-id": desk.site, "desk": str(server.folder)}
+        while True:
+            try:
+                with SuperNode(logs, study.address, ca, key, config) as node:
+                    node.until_connected(max(last + study.join_timeout - time.monotonic(), 1.0))
+                    say(f"connected to {study.address} as {desk.site}")
+                    while node.returncode is None and not desk.told:
+                        time.sleep(LOOK)
+                    if desk.told:
+                        time.sleep(LINGER)
+                        return _ended(desk)
+                last, now = time.monotonic(), f"the connection to {study.address} is lost; trying again"
+            except ProcessError as error:
+                patience = REGISTERING if UNKNOWN in str(error) and last == began else study.join_timeout
+                if not _may_pass(str(error)) or time.monotonic() > last + patience:
+                    raise StudyError(_translated(str(error), study, logs)) from None
+                now = f"no coordinator takes this site in at {study.address} yet; trying again"
+            if now != said:
+                say(now)
+                said = now
+            time.sleep(PAUSE)
+
+
+def _may_pass(words: str) -> bool:
+    """Whether the coordinator may not be there yet, or may still be registering keys."""
+    return "Exit Code: 305" in words and "certificate" not in words.lower()
+
+
+def _ended(desk: StudyDesk) -> str:
+    """What was said at the end; a ``StudyError`` where this site does not fit."""
+    said = desk.told[-1]
+    if "unfit" in said:
+        raise StudyError("this site does not agree with the others:\n  " + "\n  ".join(said["unfit"]))
+    return str(said.get("done", "the study is over"))
+
+
+def _translated(words: str, study: Study, logs: Path) -> str:
+    """What Flower says, in words of a study."""
+    low, more = words.lower(), f"; the log is {logs / 'supernode.log'}"
+    if UNKNOWN.lower() in low:
+        return f"{study.address} does not know this site's key: was it made for this study?{more}"
+    if "certificate_verify_failed" in low or "handshake failed" in low or "ssl_error" in low:
+        return f"{study.address} did not show a certificate that ca.crt vouches for{more}"
+    if "did not connect" in low:
+        return (
+            f"no coordinator answered at {study.address} within {study.join_timeout:g} s "
+            f"(limits.join_timeout){more}"
+        )
+    return f"{words.splitlines()[0]}{more}"

@@ -1,0 +1,192 @@
+"""The checkpoint of a study: every exchange that was answered, on disk before the next one.
+
+All that a coordinator does follows from the answers it got, to the last bit. So a study is resumed by doing
+it again with the answers at hand, and asking the sites only for what is missing: the result is the one that
+an uninterrupted run would have had. A damaged answer is asked for again. The folder is readable by its owner
+only, holds what sites sent, and is deleted when the results are written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unpooled.remote.messages import Failure, Holder, Reply, Request, Transport
+from unpooled.study.audit import plain
+from unpooled.study.config import Study, StudyError
+from unpooled.study.events import Watch
+from unpooled.study.wire import packed, unpacked
+from unpooled.versions import versions
+
+
+class Journal:
+    """A transport that remembers: what was answered before is not asked again."""
+
+    def __init__(self, folder: Path, study: Study, watch: Watch, *, resume: bool):
+        self.folder, self.study, self.watch = folder, study, watch
+        self.transport: Transport | None = None
+        self.count = 0
+        self.is_broken = False
+        self.state: dict[str, Any] = {
+            "study": study.agreed,
+            "versions": versions(),
+            "sites": None,
+            "without": {},
+        }
+        if resume:
+            self._read_state()
+        elif folder.exists():
+            raise StudyError(
+                f"{folder} holds a study that was not finished: --resume goes on with it; "
+                "delete it to begin anew"
+            )
+        else:
+            folder.mkdir(parents=True, mode=0o700)
+            self.save()
+
+    @property
+    def sites(self) -> list[str] | None:
+        """Who took part in what is on disk; None where that is not yet decided."""
+        found: list[str] | None = self.state["sites"]
+        return found
+
+    @property
+    def without(self) -> dict[str, str]:
+        """Sites that were given up, and why."""
+        return dict(self.state["without"])
+
+    def over(self, transport: Transport) -> Journal:
+        """Ask through this transport."""
+        self.transport = transport
+        return self
+
+    def begin(self, sites: list[str], without: Mapping[str, str]) -> None:
+        """An attempt with these sites; answers of another attempt are of no use."""
+        self.count = 0
+        if self.state["sites"] == sites:
+            return
+        for path in self.folder.glob("*.npz"):
+            path.unlink()
+        self.state |= {"sites": sites, "without": dict(without)}
+        self.save()
+
+    def holders(self) -> tuple[Holder, ...]:
+        """Everyone who can be asked now."""
+        assert self.transport is not None
+        return self.transport.holders()
+
+    def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
+        """The answers on disk, or else those that the sites give now."""
+        assert self.transport is not None
+        self.count += 1
+        path, key = self.folder / f"{self.count:06}.npz", _digest(requests)
+        known = self._read(path, key, requests)
+        if known is not None:
+            return known
+        kind = next(iter(requests.values())).kind if requests else ""
+        self.watch("asked", {"number": self.count, "kind": kind, "sites": len(requests)})
+        found = self.transport.exchange(requests)
+        self._keep(path, key, found)
+        return found
+
+    def close(self) -> None:
+        """Let go of what was started."""
+        assert self.transport is not None
+        self.transport.close()
+
+    def save(self) -> None:
+        """Write who takes part."""
+        self._write(self.folder / "state.json", json.dumps(self.state, indent=1).encode())
+
+    def delete(self) -> None:
+        """The study is done."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _keep(self, path: Path, key: str, found: Mapping[str, Reply | Failure]) -> None:
+        replies = {site: each for site, each in found.items() if isinstance(each, Reply)}
+        about = {
+            "key": key,
+            "specs": {site: reply.spec for site, reply in replies.items()},
+            "failures": {site: each.reason for site, each in found.items() if isinstance(each, Failure)},
+        }
+        arrays = {f"{site}/{name}": a for site, reply in replies.items() for name, a in reply.arrays.items()}
+        self._write(path, packed(about, arrays))
+
+    def _write(self, path: Path, text: bytes) -> None:
+        try:
+            temporary = path.with_name(f".{path.name}")
+            with temporary.open("wb") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except OSError as error:
+            self._broken(error)
+
+    def _broken(self, error: OSError) -> None:
+        """Go on without: the result is worth more than the way back to it."""
+        if not self.is_broken:
+            self.is_broken = True
+            why = f"{self.folder} cannot be written ({error.strerror})"
+            self.watch("note", {"text": f"{why}: the study goes on, but cannot be resumed"})
+
+    def _read(
+        self, path: Path, key: str, requests: Mapping[str, Request]
+    ) -> dict[str, Reply | Failure] | None:
+        if not path.exists():
+            return None
+        try:
+            about, arrays = unpacked(path.read_bytes())
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+            self.watch("note", {"text": f"{path} is damaged: its answers are asked for again"})
+            return None
+        if about["key"] != key:
+            self.watch("note", {"text": f"{path} answers another question: it is asked again"})
+            return None
+        own: dict[str, Reply | Failure] = {}
+        for site in requests:
+            if site in about["failures"]:
+                own[site] = Failure(about["failures"][site])
+                continue
+            begins = f"{site}/"
+            mine = {name.removeprefix(begins): a for name, a in arrays.items() if name.startswith(begins)}
+            own[site] = Reply(about["specs"][site], mine)
+        return own
+
+    def _read_state(self) -> None:
+        path = self.folder / "state.json"
+        try:
+            found = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            raise StudyError(f"there is nothing to resume in {self.folder}") from None
+        except ValueError:
+            raise StudyError(f"{path} is damaged: begin anew, without --resume") from None
+        differ = self.study.differences(found["study"])
+        if differ:
+            raise StudyError(f"the study in {self.folder} is another one: " + "; ".join(differ))
+        if found["versions"] != versions():
+            raise StudyError(
+                f"{self.folder} was written with {found['versions']}, and this is {versions()}: "
+                "resume with the same versions, or begin anew"
+            )
+        self.state = found
+
+
+def _digest(requests: Mapping[str, Request]) -> str:
+    """A fingerprint of what is asked of whom."""
+    total = hashlib.sha256()
+    for site, request in sorted(requests.items()):
+        total.update(json.dumps([site, request.kind, plain(request.spec)], sort_keys=True).encode())
+        for name, array in sorted(request.arrays.items()):
+            own = np.ascontiguousarray(array)
+            total.update(f"{name} {own.dtype} {own.shape}".encode() + own.tobytes())
+    return total.hexdigest()

@@ -1,0 +1,92 @@
+"""A transport that waits: for sites to join, and for one that was lost to come back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from unpooled.remote.messages import Failure, Holder, Reply, Request, Transport
+from unpooled.study.config import Study, StudyError
+from unpooled.study.events import Watch
+
+PAUSE = 0.5  # seconds between two looks at who is there
+REFUSED = "refused"  # the name under which a site says why it does not answer
+
+
+class LostSiteError(Exception):
+    """Sites that did not answer, and why, after all the time that the study gives them."""
+
+    def __init__(self, reasons: Mapping[Holder, str]):
+        self.reasons = dict(reasons)
+        super().__init__("; ".join(f"{site}: {reason}" for site, reason in self.reasons.items()))
+
+
+class Patient:
+    """Asks again whoever does not answer, for ``grace`` seconds more; then a ``LostSiteError``."""
+
+    def __init__(self, transport: Transport, study: Study, watch: Watch):
+        self.transport, self.study, self.watch = transport, study, watch
+
+    def holders(self) -> tuple[Holder, ...]:
+        """Everyone who can be asked now."""
+        return self.transport.holders()
+
+    def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
+        """All replies. Only of those who were to train there may be failures: a round can do without some."""
+        replies: dict[Holder, Reply | Failure] = {}
+        left, began, is_told = dict(requests), time.monotonic(), False
+        while left:
+            found = self.transport.exchange(left)
+            answers = {site: each for site, each in found.items() if isinstance(each, Reply)}
+            refused = {site: str(r.spec[REFUSED]) for site, r in answers.items() if REFUSED in r.spec}
+            if refused:  # an answer too: to ask again would bring the same
+                raise LostSiteError(refused)
+            replies |= answers
+            left = {site: request for site, request in left.items() if site not in replies}
+            reasons = {site: _reason(found.get(site)) for site in left}
+            if not left:
+                break
+            if all(request.kind == "train" for request in left.values()):
+                replies |= {site: Failure(reason) for site, reason in reasons.items()}
+                self.watch("lost", {"sites": reasons, "seconds": 0.0})
+                break
+            spent = time.monotonic() - began
+            if spent >= self.study.grace:
+                raise LostSiteError(reasons)
+            if not is_told:
+                self.watch("lost", {"sites": reasons, "seconds": self.study.grace - spent})
+                is_told = True
+            time.sleep(min(PAUSE, max(self.study.grace - spent, 0.0)))
+        return {site: replies[site] for site in requests}
+
+    def close(self) -> None:
+        """Let go of what was started."""
+        self.transport.close()
+
+
+def gathered(
+    study: Study, transport: Transport, wanted: tuple[str, ...], least: int, watch: Watch
+) -> list[str]:
+    """Wait for the sites: for all of ``wanted``, or for ``least`` and then ``grace`` seconds more."""
+    began = time.monotonic()
+    enough, known = float("inf"), None
+    while True:
+        there = [site for site in wanted if site in transport.holders()]
+        now = time.monotonic()
+        if there != known:
+            watch("joined", {"sites": there, "wanted": list(wanted), "least": least})
+            known = there
+            enough = now + study.grace if len(there) >= least else float("inf")
+        if len(there) == len(wanted) or now >= enough:
+            return there
+        if now - began >= study.join_timeout:
+            missing = ", ".join(site for site in wanted if site not in there)
+            raise StudyError(
+                f"{len(there)} of at least {least} sites joined within {study.join_timeout:g} s "
+                f"(limits.join_timeout); missing: {missing}"
+            )
+        time.sleep(PAUSE)
+
+
+def _reason(found: Reply | Failure | None) -> str:
+    return found.reason if isinstance(found, Failure) else "no answer"

@@ -1,0 +1,121 @@
+"""A site's rows as they lie in its file: CSV or Parquet, read by pandas or polars, whichever is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unpooled.arrays import Array, Float
+from unpooled.study.config import StudyError
+from unpooled.validation import closest
+
+CSV, PARQUET = (".csv", ".csv.gz", ".tsv"), (".parquet", ".pq")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns by name: numbers as float64 with NaN for missing ones, texts as objects with None.
+
+    ``kinds`` says of each what it is: "number", "whole number", "true or false", "text", or else the type
+    that the file has, which a study cannot use.
+    """
+
+    path: Path
+    columns: dict[str, Array]
+    kinds: dict[str, str]
+    n_rows: int
+
+    def missing(self, name: str) -> int:
+        """How many values of a column are missing."""
+        values = self.columns[name]
+        if values.dtype.kind == "f":
+            return int(np.isnan(values).sum())
+        return sum(value is None for value in values)
+
+    def numbers(self, name: str) -> Float:
+        """A column of numbers."""
+        return np.asarray(self.columns[name], dtype=np.float64)
+
+    def labels(self, name: str) -> list[Any]:
+        """A column's values as texts or whole numbers, None for missing ones; other numbers as they are."""
+        values = self.columns[name]
+        if values.dtype.kind != "f":
+            return list(values)
+        return [None if v != v else int(v) if v.is_integer() else v for v in values.tolist()]
+
+
+def read(path: Path) -> Table:
+    """Read a site's file."""
+    if not path.is_file():
+        raise StudyError(f"there is no file {path}")
+    name = path.name.lower()
+    if not name.endswith(CSV + PARQUET):
+        known = ", ".join(CSV + PARQUET)
+        raise StudyError(f"{path} is neither CSV nor Parquet by its name: it should end in one of {known}")
+    library = next((each for each in ("pandas", "polars") if find_spec(each)), None)
+    if library is None:
+        raise StudyError("reading tables needs pandas or polars: pip install pandas")
+    try:
+        frame = _pandas(path) if library == "pandas" else _polars(path)
+        columns = {str(column): frame[column] for column in frame.columns}
+        found = {column: _column(values) for column, values in columns.items()}
+    except StudyError:
+        raise
+    except ImportError as error:
+        raise StudyError(f"{path} cannot be read: {error}") from None
+    except Exception as error:  # what a library says of a file that it cannot read
+        raise StudyError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
+    if not len(frame):
+        raise StudyError(f"{path} has no rows")
+    values = {column: each for column, (each, _) in found.items()}
+    return Table(path, values, {column: kind for column, (_, kind) in found.items()}, len(frame))
+
+
+def require(table: Table, name: str, what: str) -> None:
+    """Refuse a column that the table does not have."""
+    if name not in table.columns:
+        raise StudyError(f"{table.path} has no column {name!r}, {what}{closest(name, table.columns)}")
+
+
+def _pandas(path: Path) -> Any:
+    pandas = import_module("pandas")
+    if path.name.lower().endswith(PARQUET):
+        return pandas.read_parquet(path)
+    return pandas.read_csv(path, sep="\t" if ".tsv" in path.name.lower() else ",")
+
+
+def _polars(path: Path) -> Any:
+    polars = import_module("polars")
+    if path.name.lower().endswith(PARQUET):
+        return polars.read_parquet(path)
+    separator = "\t" if ".tsv" in path.name.lower() else ","
+    return polars.read_csv(path, separator=separator, infer_schema_length=None, null_values=["", "NA", "NaN"])
+
+
+def _column(values: Any) -> tuple[Array, str]:
+    """A column of either library as an array, and what it holds."""
+    array = np.asarray(values.to_numpy())
+    if array.dtype.kind in "biu":
+        return array.astype(np.float64), "true or false" if array.dtype.kind == "b" else "whole number"
+    if array.dtype.kind == "f":
+        gone = np.isnan(array)
+        # whole numbers beside missing ones come as floats
+        is_whole = gone.any() and not gone.all() and not (array[~gone] % 1.0).any()
+        return array.astype(np.float64), "whole number" if is_whole else "number"
+    plain = [None if _is_missing(each) else each for each in values.to_list()]
+    kinds = {type(each) for each in plain if each is not None}
+    if kinds == {str}:
+        return np.array(plain, dtype=object), "text"
+    if kinds <= {bool, int, float}:
+        kind = "true or false" if kinds == {bool} else "whole number" if kinds == {int} else "number"
+        return np.array([np.nan if each is None else float(each) for each in plain]), kind
+    return np.array(plain, dtype=object), " and ".join(sorted(each.__name__ for each in kinds))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

@@ -1,0 +1,113 @@
+"""Requests over a real Grid, that of Flower's simulation: who answers, who does not, who is refused."""
+
+import time
+
+import numpy as np
+import pytest
+from flwr.serverapp import ServerApp
+
+from tests.flower.simulation import simulated
+from unpooled.flower.client import answering
+from unpooled.flower.roster import DuplicateClientError
+from unpooled.flower.transport import GridTransport
+from unpooled.remote.messages import Failure, Reply, Request
+
+NAMES = ("b", "a", "c", "twin", "d", "twin")
+
+
+class Site:
+    """Answers with what it was sent; fails, sleeps and crashes as it is told."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def handle(self, request):
+        if self.name in request.spec.get("fail", ()):
+            raise ValueError(f"{self.name} has no column 'age'")
+        if self.name in request.spec.get("sleep", ()):
+            time.sleep(request.spec["seconds"])
+        return Reply({"kind": request.kind, "name": self.name}, {"x": request.arrays["x"] * 2})
+
+
+def name_of(context):
+    return NAMES[context.node_config["partition-id"]]
+
+
+def ask(names, kind="ask", **spec):
+    return {name: Request(kind, spec, {"x": np.array(0.1)}) for name in names}
+
+
+def replies(answers):
+    return [name for name, answer in answers.items() if isinstance(answer, Reply)]
+
+
+@pytest.fixture(scope="module")
+def seen():
+    """What a server app saw, in one simulation."""
+    seen = {}
+
+    def main(grid, context):
+        transport = GridTransport(grid, timeout=60.0)
+        while len(list(grid.get_node_ids())) < len(NAMES):
+            time.sleep(0.05)
+        try:
+            transport.holders()
+        except DuplicateClientError as error:
+            seen["twins"] = str(error)
+        names = ["a", "b", "c"]
+        seen["all"] = transport.exchange(ask(names))
+        seen["train"] = transport.exchange(ask(["c"], "train"))
+        seen["one fails"] = transport.exchange(ask(names, fail=["b"]))
+        quick = GridTransport(grid, timeout=60.0, quorum=2, grace=0.5, return_seconds=0.0)
+        seen["straggler"] = quick.exchange(ask(names, sleep=["c"], seconds=8.0))
+        seen["absent"] = quick.exchange(ask(["a", "nobody"]))
+        hasty = GridTransport(grid, timeout=1.0)
+        hasty.roster = transport.roster
+        seen["too late"] = hasty.exchange(ask(["d"], sleep=["d"], seconds=6.0))
+
+    server = ServerApp()
+    server.main()(main)
+    simulated(server, answering(lambda context: Site(name_of(context)), name_of), len(NAMES))
+    return seen
+
+
+def test_everyone_answers_by_client_id_in_the_order_asked(seen):
+    assert list(seen["all"]) == ["a", "b", "c"]
+    for name, reply in seen["all"].items():
+        assert reply.spec == {"kind": "ask", "name": name}
+        assert reply.arrays["x"] == 0.2
+        assert reply.arrays["x"].shape == ()
+    assert seen["train"]["c"].spec == {"kind": "train", "name": "c"}
+
+
+def test_two_nodes_with_one_id_are_refused_by_name(seen):
+    assert "2 nodes say that they are client 'twin'" in seen["twins"]
+
+
+def test_who_fails_says_why_and_the_others_count(seen):
+    assert replies(seen["one fails"]) == ["a", "c"]
+    assert seen["one fails"]["b"] == Failure("ValueError: b has no column 'age'")
+
+
+def test_a_quorum_does_not_wait_for_a_straggler(seen):
+    assert replies(seen["straggler"]) == ["a", "b"]
+    assert "did not answer within" in seen["straggler"]["c"].reason
+
+
+def test_who_is_not_there_or_too_late_is_a_failure(seen):
+    assert replies(seen["absent"]) == ["a"]
+    assert "is not connected" in seen["absent"]["nobody"].reason
+    assert seen["too late"]["d"] == Failure("did not answer within 1 s")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"timeout": -1}, "timeout must be"),
+        ({"quorum": 0}, "quorum must be"),
+        ({"grace": float("nan")}, "grace"),
+    ],
+)
+def test_bad_options_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        GridTransport(None, **options)

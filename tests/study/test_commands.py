@@ -1,0 +1,201 @@
+"""The commands that need no network, as users type them."""
+
+import json
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests.study.sites import SITES, study, tables
+from unpooled.cli import app
+from unpooled.remote.messages import Reply, Request
+from unpooled.study import writing
+from unpooled.study.config import load
+from unpooled.study.link import DeskLink, DeskServer
+
+runner = CliRunner()
+
+
+def said(*arguments, status=0, answers=None):
+    result = runner.invoke(app, [str(each) for each in arguments], input=answers)
+    assert result.exit_code == status, result.output
+    return " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.fixture
+def wards(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    writing.write(study(), tmp_path / "study.toml")
+    tables()["bern"].to_csv(tmp_path / "bern.csv", index=False)
+    return tmp_path
+
+
+def test_init_asks_and_writes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answers = "wards\nbasel, bern\nstudy.org:9092\ndied\nall\nsmoker\nmean\nlogistic\ncv\n20\n"
+    assert "study.toml is written" in said("study", "init", answers=answers)
+    asked = load("study.toml")
+    assert asked.sites == ("basel", "bern")
+    assert (asked.target, asked.model, asked.lam, asked.missing) == ("died", "logistic", "cv", "mean")
+    assert asked.categorical == {"smoker": "agree"}
+    assert asked.minimum_rows == 20
+    before = (tmp_path / "study.toml").read_text("utf-8")
+    assert "Write over it?" in said("study", "init", answers="n\n", status=1)
+    assert (tmp_path / "study.toml").read_text("utf-8") == before
+
+
+def test_init_takes_every_answer_as_an_option(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ["--sites", "a,b", "--target", "y", "--features", "u,v", "--lambda", "0.5", "--model", "lasso"]
+    said("study", "init", "--yes", *options)
+    asked = load("study.toml")
+    assert (asked.features, asked.lam, asked.name) == (("u", "v"), 0.5, "study")
+    assert "no default for it" in said("study", "init", "--yes", "--sites", "a", status=2)
+    wrong = said("study", "init", "--yes", *options[:-1], "laso", status=2)
+    assert "model.kind must be one of" in wrong
+    assert "closest: 'lasso'" in wrong
+
+
+def test_keys_says_what_goes_where(wards):
+    told = said("study", "keys", "study.toml", "--host", "study.hospital.org", "--days", "10")
+    assert "127.0.0.1" in told
+    assert "study.hospital.org" in told
+    for site in SITES:
+        assert f"keys/{site} goes to {site}" in told
+        assert (wards / "keys" / site / f"{site}.key").is_file()
+    assert "is there already" in said("study", "keys", "study.toml", status=2)
+
+
+def test_check_says_what_would_leave(wards):
+    told = said("site", "check", "--study", "study.toml", "--data", "bern.csv", "--site", "bern")
+    assert "The table fits the study" in told
+    assert "280 rows" in told
+    assert "Gram matrix" in told
+    assert "nothing was sent" in told
+    told = said(
+        *("site", "check", "--study", "study.toml", "--data", "bern.csv", "--site", "bern"),
+        *("--refuse", "gram,hessian"),
+    )
+    assert "Gram matrix" not in told
+    assert "gradients" in told
+
+
+def test_check_of_a_table_that_does_not_fit(wards):
+    frame = tables()["bern"].rename(columns={"ward": "Ward"})
+    frame.loc[:3, "age"] = np.nan
+    frame.to_parquet(wards / "bad.parquet")
+    told = said("site", "check", "--study", "study.toml", "--data", "bad.parquet", "--site", "bern", status=2)
+    assert "does not fit the study, in 2 respects" in told
+    assert "column 'age' has 4 missing values" in told
+    assert "there is no column 'ward'; closest: 'Ward'" in told
+    joined = said(
+        "site",
+        "join",
+        "--study",
+        "study.toml",
+        "--data",
+        "bad.parquet",
+        "--site",
+        "bern",
+        "--insecure",
+        status=2,
+    )
+    assert "there is no column 'ward'" in joined
+
+
+def test_a_check_in_which_one_site_alone_cannot_be_fitted(wards):
+    writing.write(study("died", "logistic", 0.01), wards / "study.toml")
+    tables()["bern"].assign(died="no").to_csv(wards / "bern.csv", index=False)
+    told = said("site", "check", "--study", "study.toml", "--data", "bern.csv", "--site", "bern")
+    assert "The rehearsal went no further, with this site alone: logistic needs two classes" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["site", "check", "--study", "study.toml", "--data", "bern.csv"], "which site is this?"),
+        (
+            ["site", "check", "--study", "study.toml", "--data", "bern.csv", "--site", "ber"],
+            "closest: 'bern'",
+        ),
+        (
+            [
+                "site",
+                "check",
+                "--study",
+                "study.toml",
+                "--data",
+                "bern.csv",
+                "--site",
+                "bern",
+                "--refuse",
+                "grm",
+            ],
+            "--refuse knows no statistic 'grm'; closest: 'gram'",
+        ),
+        (["site", "check", "--study", "none.toml", "--data", "bern.csv"], "there is no file none.toml"),
+        (["site", "join", "--study", "study.toml", "--data", "bern.csv"], "--key is needed"),
+        (["study", "run", "study.toml"], "`unpooled study keys` makes the keys"),
+    ],
+)
+def test_mistakes(wards, arguments, told):
+    assert told in said(*arguments, status=2)
+
+
+def test_insecure_is_for_loopback_only(wards):
+    writing.write(study(address="study.hospital.org:9092"), wards / "study.toml")
+    told = said("study", "run", "study.toml", "--insecure", status=2)
+    assert "--insecure is for loopback addresses" in told
+    arguments = [
+        "site",
+        "join",
+        "--study",
+        "study.toml",
+        "--data",
+        "bern.csv",
+        "--site",
+        "bern",
+        "--insecure",
+    ]
+    assert "--insecure is for loopback addresses" in said(*arguments, status=2)
+
+
+def test_results_are_not_written_over(wards):
+    (wards / "results").mkdir()
+    (wards / "results" / "result.json").write_text(json.dumps({}))
+    assert "is there already" in said("study", "run", "study.toml", "--insecure", status=2)
+
+
+def test_help_does_not_import_what_a_study_needs():
+    code = (
+        "import sys, unpooled.cli; print(sorted(m for m in sys.modules if m.startswith('unpooled.study.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['unpooled.study.commands', 'unpooled.study.site_commands']"
+
+
+def test_a_desk_is_asked_from_elsewhere_and_by_its_key_only(tmp_path):
+    class Echo:
+        def handle(self, request):
+            return Reply(
+                {"kind": request.kind, **request.spec}, {n: 2 * a for n, a in request.arrays.items()}
+            )
+
+    with DeskServer(Echo()) as server:
+        assert server.folder.stat().st_mode & 0o077 == 0
+        request = Request("ask", {"x": [1, "é"]}, {"a/b": np.arange(6.0).reshape(2, 3)})
+        for _ in range(3):
+            reply = DeskLink(server.folder).handle(request)
+            assert reply.spec == {"kind": "ask", "x": [1, "é"]}
+            np.testing.assert_array_equal(reply.arrays["a/b"], 2 * request.arrays["a/b"])
+        key = (server.folder / "key").read_bytes()
+        (server.folder / "key").write_bytes(b"another key")
+        with pytest.raises(Exception, match="digest"):
+            DeskLink(server.folder).handle(request)
+        (server.folder / "key").write_bytes(key)
+        assert DeskLink(server.folder).handle(request).spec["kind"] == "ask"
+    assert not server.folder.exists()
+    assert threading.active_count() < 10

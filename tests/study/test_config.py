@@ -1,0 +1,99 @@
+"""``study.toml``: what is written can be read, and what is wrong is named."""
+
+import re
+import tomllib
+
+import pytest
+
+from tests.study.sites import settings, study
+from unpooled.study import writing
+from unpooled.study.config import StudyError, load, parse
+
+
+@pytest.mark.parametrize("kind", ["lasso", "elastic net", "group lasso", "logistic", "poisson", "huber"])
+@pytest.mark.parametrize("lam", [0.25, "cv"])
+def test_what_is_written_is_read_back(tmp_path, kind, lam):
+    more = (
+        {"groups": {"blood": ["creatinine", "marker0"]}}
+        if kind == "group lasso"
+        else {"unpenalised": ["age"]}
+    )
+    asked = study("pressure", kind, lam, model=more | {"intercept": "sites"})
+    path = writing.write(asked, tmp_path / "study.toml")
+    assert load(path) == asked
+    text = path.read_text("utf-8")
+    assert max(map(len, text.splitlines())) <= 120
+    assert all("#" in line for line in re.findall(r"^lambda.*$", text, re.MULTILINE))
+
+
+def test_names_that_toml_has_to_quote(tmp_path):
+    asked = settings(data={"features": ["a b", 'q"x', "é"], "categorical": {"a b": ["ü", "x\\y"]}})
+    path = writing.write(parse(asked), tmp_path / "study.toml")
+    assert load(path) == parse(asked)
+    assert tomllib.loads(path.read_text("utf-8"))["data"]["features"] == ["a b", 'q"x', "é"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"nmae": "x"}, "nmae is not a key of a study; closest: 'name'"),
+        ({"lambda": 3}, "lambda is not a key of a study; it belongs to model.lambda"),
+        (
+            {"data": {"standardize": True}},
+            "data.standardize is not a key of a study; closest: 'model.standardise'",
+        ),
+        ({"model": {"kind": "laso"}}, "model.kind must be one of .* got 'laso'; closest: 'lasso'"),
+        ({"model": {"lambda": -1}}, 'model.lambda must be a number ≥ 0, or one of "path", "cv", got -1'),
+        ({"model": {"intercept": "site"}}, 'model.intercept must be true or false, or one of "sites"'),
+        ({"model": {"l1_ratio": 0.5}}, "model.l1_ratio is for elastic net, .* not for 'lasso'"),
+        ({"model": {"unpenalised": ["agee"]}}, "model.unpenalised names 'agee', .*closest: 'age'"),
+        (
+            {"data": {"categorical": {"sex": "agree"}}},
+            "data.categorical names 'sex', which is not in data.feat",
+        ),
+        (
+            {"data": {"categorical": {"ward": [1, "a"]}}},
+            "data.categorical has 'ward' = .*must be \"agree\" or",
+        ),
+        ({"data": {"missing": "drop"}}, 'data.missing must be one of "refuse", "mean", got \'drop\''),
+        ({"data": {"target": "age"}}, "data.target 'age' cannot be a feature as well"),
+        ({"sites": ["a", "a"]}, "sites names 'a' twice"),
+        ({"sites": ["../a"]}, "sites has '../a': a site's id is made of letters"),
+        (
+            {"address": "here"},
+            "address must be a host and a port such as \"study.hospital.org:9092\", got 'here'",
+        ),
+        ({"limits": {"minimum_sites": 9}}, "limits.minimum_sites is 9, but sites names 4"),
+        ({"limits": {"minimum_rows": 2.5}}, "limits.minimum_rows must be a whole number ≥ 0, got 2.5"),
+        (
+            {"solver": {"method": "fast_fedda"}, "model": {"lambda": "cv"}},
+            "solver.method = 'fast_fedda' needs",
+        ),
+        ({"model": {"kind": "huber", "lambda": "path"}}, 'model.lambda = "path" chooses by likelihood'),
+        ({"data": 3}, r"data must be a section, \[data\], got 3"),
+    ],
+)
+def test_what_is_wrong_is_named(change, said):
+    with pytest.raises(StudyError, match=said):
+        parse(settings(**change))
+
+
+def test_what_is_missing_is_named(tmp_path):
+    given = settings()
+    del given["data"]["target"]
+    with pytest.raises(StudyError, match=r"data.target is missing: the column to be explained"):
+        parse(given)
+    with pytest.raises(StudyError, match=r"there is no file .*`unpooled study init` writes one"):
+        load(tmp_path / "study.toml")
+    (tmp_path / "study.toml").write_text("name = ")
+    with pytest.raises(StudyError, match="is not a TOML file"):
+        load(tmp_path / "study.toml")
+
+
+def test_copies_may_differ_in_where_and_how_long_only():
+    one, other = study(), study(address="other.org:1", results="elsewhere", limits={"grace": 5})
+    assert one.digest == other.digest
+    assert one.differences(other.agreed) == []
+    another = study(lam=0.2)
+    assert another.digest != one.digest
+    assert one.differences(another.agreed) == ["model.lambda is 0.1 here and 0.2 at the coordinator"]
