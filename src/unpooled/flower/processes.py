@@ -15,6 +15,7 @@ Both are guarded: when this process ends, however it ends, so do they and all th
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import socket
 import subprocess
@@ -227,7 +228,7 @@ class SuperLink:
             timeout=START_SECONDS,
             stdin=subprocess.DEVNULL,
         )
-        what = f"flwr {' '.join(arguments[:2])}"
+        what = f"flwr {' '.join(itertools.takewhile(str.isalpha, arguments))}"
         try:
             told: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
         except ValueError:
