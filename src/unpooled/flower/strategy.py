@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from unpooled.algorithms.base import Algorithm, State
 from unpooled.curvature import Curvature
+from unpooled.engines.local import DivergenceError
 from unpooled.federation import WEIGHTINGS, Federation, Position
 from unpooled.flower.installed import app, serverapp
 from unpooled.flower.mailbox import LEEWAY
@@ -143,6 +144,10 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
             state = federation.step()
         except TooFewClientsError as error:
             log.warning("%s", error)
+            return None, None
+        except DivergenceError as error:
+            name = federation.data.ids[error.client]
+            log.warning("round %d does not count: client %r sent what is not finite", self.round + 1, name)
             return None, None
         before = self.notes
         self.notes = federation.clients.notes()
