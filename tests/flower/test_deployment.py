@@ -76,9 +76,9 @@ def test_a_run_that_fails_is_seen_to_fail(deployment, folder):
 def test_what_flower_refuses_is_said(deployment, folder):
     link, _ = deployment
     app = write_app(folder / "none", "tests.flower.no_such:server", "tests.flower.apps:client")
-    with pytest.raises(ProcessError, match=r"flwr run failed: (.|\n)*load module tests.flower.no_such"):
+    with pytest.raises(ProcessError, match=r"flwr run failed: .*load module tests.flower.no_such"):
         link.run(app)
-    with pytest.raises(ProcessError, match=r"flwr supernode register failed: .*does not exist"):
+    with pytest.raises(ProcessError, match=r"flwr supernode register failed: Public key .* does not exist"):
         link.register(folder / "no-such.pub", "nobody")
 
 
