@@ -74,7 +74,7 @@ def simulate(
         ``CoordinateMedian`` withstand a few clients that send anything.
     privacy : ``CentralDP`` for client-level differential privacy; the algorithm's numbers must be given then.
     engine : where clients run; ``engines.Local()`` where None.
-    checkpoint : a file to save the run to at recorded rounds, every few seconds, and at the end.
+    checkpoint : a file to save the run to, every few seconds and at the end.
     resume : a run, or the file of one, to go on from; it must have had the same settings.
     progress : show a bar on stderr; None shows it on a terminal.
 

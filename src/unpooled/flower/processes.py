@@ -15,7 +15,9 @@ Both are guarded: when this process ends, however it ends, so do they and all th
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
+import re
 import socket
 import subprocess
 import time
@@ -227,13 +229,13 @@ class SuperLink:
             timeout=START_SECONDS,
             stdin=subprocess.DEVNULL,
         )
-        what = f"flwr {' '.join(arguments[:2])}"
+        what = f"flwr {' '.join(itertools.takewhile(str.isalpha, arguments))}"
         try:
             told: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
         except ValueError:
-            raise ProcessError(f"{what} failed: {(done.stderr or done.stdout).strip()}") from None
+            raise ProcessError(f"{what} failed: {plain(done.stderr or done.stdout)}") from None
         if not told.get("success"):
-            raise ProcessError(f"{what} failed: {told.get('error-message') or told}")
+            raise ProcessError(f"{what} failed: {plain(str(told.get('error-message') or told))}")
         return told
 
 
@@ -333,6 +335,11 @@ class SuperNode:
 
     def _is_connected(self) -> bool:
         return "SuperNode ID: " in self.process.words(1 << 20)
+
+
+def plain(words: str) -> str:
+    """What a command says, without the box that it draws around it."""
+    return " ".join(re.sub(r"[╭╮╰╯│─]+( Error )?", " ", words).split())
 
 
 def free_port(host: str) -> int:

@@ -50,7 +50,7 @@ class GridTransport:
         grace: float = 10.0,
         return_seconds: float = 60.0,
         hello_seconds: float = 30.0,
-        poll_seconds: float = 0.05,
+        poll_seconds: float = 0.1,
     ):
         numbers = {"timeout": timeout, "grace": grace, "return_seconds": return_seconds}
         for name, number in {**numbers, "hello_seconds": hello_seconds, "poll_seconds": poll_seconds}.items():
