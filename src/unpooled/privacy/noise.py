@@ -12,7 +12,6 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from unpooled.arrays import Array, Float
 from unpooled.sampling import cohort
@@ -33,6 +32,8 @@ class Secret:
 
     def normal(self, round: int, shape: tuple[int, ...]) -> Float:
         """Standard normal numbers: a sign, and the inverse distribution function at 52 bits below ½."""
+        from scipy.special import ndtri  # slow to import
+
         words = self._words("noise", round, int(np.prod(shape)))
         below = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-53
         sign = np.where(words & np.uint64(1), 1.0, -1.0)
