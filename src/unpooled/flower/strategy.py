@@ -247,7 +247,7 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
             (
                 app().Message(
                     content=request_record(request),
-                    dst_node_id=nodes[holder],
+                    dst_node_id=nodes[holder].node,
                     message_type=kind,
                     group_id=str(server_round),
                     ttl=transport.timeout + LEEWAY,
