@@ -42,8 +42,8 @@ class Ray:
     actors : how many; None for one for each ``threads`` cores of the cluster. Never more than clients.
     address : of a cluster; None for the one that this process is connected to, else that of the variable
         RAY_ADDRESS, else one started on this machine. Only one that was started here is shut down again.
-    threads : cores of each actor.
-    resources : further options of the actors, as in ``ray.remote``: ``{"memory": 2**30}``.
+    threads : that each actor computes on.
+    resources : options of the actors, as in ``ray.remote``. They reserve no cores; ``{"num_cpus": 1}`` does.
 
     ``close`` ends the actors, as does the end of a ``with``; without either they end with the data.
     """
@@ -105,7 +105,8 @@ class Ray:
 
         cores = int(ray.cluster_resources().get("CPU", 1))
         parts = shares(data, self.actors or max(1, cores // self.threads))
-        options = {"num_cpus": min(self.threads, cores / len(parts)), **self.resources}
+        # none reserved: actors of other data that are still there would otherwise be waited for, for ever
+        options = {"num_cpus": 0, "scheduling_strategy": "SPREAD", **self.resources}
         return RayTransport(parts, self.threads, is_mapped(data.X), options)
 
     def _connected(self) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,10 @@ class DeskActor:
         """The desk's reply."""
         return answered(self.desk, request)
 
+    def process(self) -> int:
+        """The number of the actor's process, for those who look after the cluster."""
+        return os.getpid()
+
 
 class RayTransport:
     """``parts`` are put into the object store once. An actor that died is started again from there.
@@ -41,7 +46,7 @@ class RayTransport:
     def __init__(self, parts: list[FederatedData], threads: int, mapped: bool, options: Mapping[str, Any]):
         self._ray: Any = importlib.import_module("ray")
         actor = self._ray.remote(**options)(DeskActor)
-        self._start = lambda part: actor.remote(part, threads, mapped)
+        self._start: Callable[[Any], Any] = lambda part: actor.remote(part, threads, mapped)
         width = len(str(len(parts) - 1))
         self._parts = {f"actor {i:0{width}d}": self._ray.put(part) for i, part in enumerate(parts)}
         self._clients = {name: _listed(part.ids) for name, part in zip(self._parts, parts, strict=True)}
