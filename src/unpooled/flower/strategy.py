@@ -8,7 +8,8 @@
         w, intercept = strategy.estimate(result.arrays)
 
 The nodes run ``flower.client_app``. The arrays are the algorithm's state (a dual vector for dual averaging)
-and not the model, which ``estimate`` makes of them. The same seed gives the bits of ``simulate``.
+and not the model, which ``estimate`` makes of them. The same seed gives the bits of ``simulate``. Flower's
+wrappers for differential privacy expect a model back from every node, and do not fit.
 """
 
 from __future__ import annotations
