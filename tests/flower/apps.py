@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from unpooled.flower.client import answering
 from unpooled.remote.data import RemoteData
 from unpooled.remote.desk import Desk
 from unpooled.remote.engine import Remote
+from unpooled.remote.messages import Reply, Request
 
 SITES = ("north", "south", "west")
 DATA = up.datasets.sparse_regression(seed=5, n_clients=3, n_rows=40, n_features=30, sparsity=6)
@@ -79,6 +81,38 @@ def main(grid, context):
     temporary = file.with_suffix(".part")
     temporary.write_bytes(pickle.dumps(seen))
     os.replace(temporary, file)
+
+
+class Waiting:
+    """Says that it was asked, and answers once it is let."""
+
+    def __init__(self, context):
+        self.folder, self.name = Path(context.node_config["folder"]), name_of(context)
+
+    def state(self):
+        return {}, {}
+
+    def restore(self, spec, arrays):
+        pass
+
+    def handle(self, request):
+        (self.folder / f"{self.name}.asked").touch()
+        deadline = time.monotonic() + 120.0
+        while not (self.folder / "go").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return Reply({"name": self.name}, {})
+
+
+waiting = answering(Waiting, name_of)
+asking = ServerApp()
+
+
+@asking.main()
+def ask(grid, context):
+    transport = GridTransport(grid, timeout=200.0)
+    names = transport.wait_for(len(SITES), 120.0)
+    answers = transport.exchange({name: Request("ask", {}, {}) for name in names})
+    Path(context.run_config["out"]).write_bytes(pickle.dumps(answers))
 
 
 failing = ServerApp()

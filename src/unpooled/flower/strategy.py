@@ -8,7 +8,8 @@
         w, intercept = strategy.estimate(result.arrays)
 
 The nodes run ``flower.client_app``. The arrays are the algorithm's state (a dual vector for dual averaging)
-and not the model, which ``estimate`` makes of them. The same seed gives the bits of ``simulate``.
+and not the model, which ``estimate`` makes of them. The same seed gives the bits of ``simulate``. Flower's
+wrappers for differential privacy expect a model back from every node, and do not fit.
 """
 
 from __future__ import annotations
@@ -247,7 +248,7 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
             (
                 app().Message(
                     content=request_record(request),
-                    dst_node_id=nodes[holder],
+                    dst_node_id=nodes[holder].node,
                     message_type=kind,
                     group_id=str(server_round),
                     ttl=transport.timeout + LEEWAY,
