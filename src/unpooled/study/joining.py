@@ -58,11 +58,13 @@ def _may_pass(words: str) -> bool:
 
 
 def _ended(desk: StudyDesk) -> str:
-    """What was said at the end; a ``StudyError`` where this site does not fit."""
+    """What was said at the end; a ``StudyError`` where that is no result."""
     said = desk.told[-1]
     if "unfit" in said:
-        raise StudyError("this site does not agree with the others:\n  " + "\n  ".join(said["unfit"]))
-    return str(said.get("done", "the study is over"))
+        raise StudyError("this site does not fit the study:\n  " + "\n  ".join(said["unfit"]))
+    if "failed" in said:
+        raise StudyError(f"the study is over: {said['failed']}")
+    return str(said.get("done", ""))
 
 
 def _translated(words: str, study: Study, logs: Path) -> str:
