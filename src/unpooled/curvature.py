@@ -10,7 +10,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from unpooled.arrays import Array, Float
-from unpooled.curved import add_rows, weighted_product
 from unpooled.data import FederatedData
 from unpooled.losses.base import LinearLoss
 from unpooled.problem import Problem
@@ -65,6 +64,8 @@ class Curvature:
 
     def _operator(self) -> Operator:
         """Σ_k π_k times the curvature of client k, in the order of ids."""
+        from unpooled.curved import add_rows, weighted_product
+
         if isinstance(self.data, FederatedData):
             return partial(weighted_product, self.data, curvature_shares(self.problem, self.data))
         curve, weights = self.data.curve, self.data.weights

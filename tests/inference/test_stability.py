@@ -6,6 +6,7 @@ from sklearn.linear_model import Lasso
 
 import unpooled as up
 from tests.inference import pooled
+from unpooled.cross_validation import numbers_of
 from unpooled.inference import stability_selection
 from unpooled.inference.halves import halves
 from unpooled.inference.stable_columns import unimodal_factor
@@ -27,7 +28,7 @@ def test_frequencies_against_scikit_learn(solver):
     counts = np.zeros((3, 15))
     union = 0.0
     for fold in halves(data, 3, 3):
-        rows = fold.of == fold.number
+        rows = numbers_of(fold.folds, data) == fold.number
         kept = np.array(
             [
                 Lasso(alpha=lam, tol=1e-12, max_iter=10**5).fit(data.X[rows], data.y[rows]).coef_ != 0
@@ -52,14 +53,15 @@ def test_halves_are_complementary_and_depend_on_seed_and_id_only():
     folds = halves(data, 4, seed=1)
     assert len(folds) == 8
     for first, second in zip(folds[::2], folds[1::2], strict=True):
-        one, two = first.of == first.number, second.of == second.number
+        one, two = (numbers_of(each.folds, data) == each.number for each in (first, second))
         assert not (one & two).any()
         for start in (0, 31, 62):
             assert one[start : start + 31].sum() == two[start : start + 31].sum() == 15
-    alone = halves(data.subset([1]), 4, seed=1)
-    for fold, own in zip(folds, alone, strict=True):
-        np.testing.assert_array_equal(fold.of[31:62], own.of)
-    assert any((a.of != b.of).any() for a, b in zip(folds, halves(data, 4, seed=2), strict=True))
+    alone = data.subset([1])
+    for fold, own in zip(folds, halves(alone, 4, seed=1), strict=True):
+        np.testing.assert_array_equal(numbers_of(fold.folds, data)[31:62], numbers_of(own.folds, alone))
+    others = [numbers_of(fold.folds, data) for fold in halves(data, 4, seed=2)]
+    assert any((numbers_of(a.folds, data) != b).any() for a, b in zip(folds, others, strict=True))
 
 
 def test_the_grid_ends_where_the_bound_does():
@@ -84,7 +86,7 @@ def test_logistic_and_refused_halves():
     options = {"n_subsamples": 4, "lambdas": [0.1, 0.03]}
     own = stability_selection(pooled.problem("logistic", 1.0), data, **options)
     for f, fold in enumerate(halves(data, 2, 0)):
-        rows = np.flatnonzero(fold.of == fold.number)
+        rows = np.flatnonzero(numbers_of(fold.folds, data) == fold.number)
         half = up.FederatedData.from_arrays(data.X[rows], data.y[rows], rows // 60)
         if f == 0:
             first = up.path(pooled.problem("logistic", 1.0), half, lambdas=[0.1, 0.03]).coefs != 0

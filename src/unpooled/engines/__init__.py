@@ -1,5 +1,19 @@
 """Where the clients run."""
 
+from typing import TYPE_CHECKING, Any
+
 from unpooled.engines.local import Local
 
-__all__ = ["Local"]
+if TYPE_CHECKING:
+    from unpooled.engines.ray import Ray
+
+__all__ = ["Local", "Ray"]
+
+
+def __getattr__(name: str) -> Any:
+    """Ray's engine, once it is asked for."""
+    if name == "Ray":
+        from unpooled.engines.ray import Ray
+
+        return Ray
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -91,9 +92,8 @@ def _encoded(thing: Any, arrays: Arrays, name: str, trusted: bool) -> Any:
             return {"tuple": _kept(np.array(thing), arrays, name)}
         return {"tuple": [_encoded(item, arrays, f"{name}.{i}", trusted) for i, item in enumerate(thing)]}
     if trusted:
-        from joblib.externals.cloudpickle import dumps
-
-        return {"pickle": _kept(np.frombuffer(dumps(thing), np.uint8), arrays, name)}
+        pickler: Any = import_module("ray.cloudpickle")  # Ray's can take classes of the main module
+        return {"pickle": _kept(np.frombuffer(pickler.dumps(thing), np.uint8), arrays, name)}
     raise SpecError(
         f"{kind} is not one of the library's own classes, and only these cross to other organisations: use "
         "engines.Local() or engines.Ray(), or one of the library's losses and penalties"
