@@ -67,7 +67,7 @@ def simulate(
     dtype : None keeps the data's precision and works with float64 states; "float32" or "float64" for both.
     weighting : of a sampled cohort: "renormalised" π_k / Σ π_k, or "unbiased" (K/S) π_k.
     engine : where clients run; ``engines.Local()`` where None.
-    checkpoint : a file to save the run to at recorded rounds, every few seconds, and at the end.
+    checkpoint : a file to save the run to, every few seconds and at the end.
     resume : a run, or the file of one, to go on from; it must have had the same settings.
     progress : show a bar on stderr; None shows it on a terminal.
 

@@ -139,10 +139,10 @@ class Trial:
                             return result(
                                 Status.DIVERGED, f"The objective was {objective:.3g} after round {done}."
                             )
-                        if self.checkpoint is not None and time.monotonic() - saved >= SAVE_SECONDS:
-                            message = f"Saved after round {done} of {rounds}."
-                            result(Status.INTERRUPTED, message).save(self.checkpoint)
-                            saved = time.monotonic()
+                    if self.checkpoint is not None and time.monotonic() - saved >= SAVE_SECONDS:
+                        message = f"Saved after round {done} of {rounds}."
+                        result(Status.INTERRUPTED, message).save(self.checkpoint)
+                        saved = time.monotonic()
                     bar.show(done, objective)
             except DivergenceError as failure:
                 client = self.data.ids[failure.client]

@@ -21,6 +21,12 @@ class Site:
     def __init__(self, name):
         self.name = name
 
+    def state(self):
+        return {}, {}
+
+    def restore(self, spec, arrays):
+        assert spec == {}
+
     def handle(self, request):
         if self.name in request.spec.get("fail", ()):
             raise ValueError(f"{self.name} has no column 'age'")
@@ -47,7 +53,7 @@ def seen():
     seen = {}
 
     def main(grid, context):
-        transport = GridTransport(grid, timeout=60.0)
+        transport = GridTransport(grid, timeout=120.0, hello_seconds=120.0)
         while len(list(grid.get_node_ids())) < len(NAMES):
             time.sleep(0.05)
         try:
@@ -58,7 +64,8 @@ def seen():
         seen["all"] = transport.exchange(ask(names))
         seen["train"] = transport.exchange(ask(["c"], "train"))
         seen["one fails"] = transport.exchange(ask(names, fail=["b"]))
-        quick = GridTransport(grid, timeout=60.0, quorum=2, grace=0.5, return_seconds=0.0)
+        quick = GridTransport(grid, quorum=2, grace=0.5, return_seconds=0.0)
+        quick.roster = transport.roster
         seen["straggler"] = quick.exchange(ask(names, sleep=["c"], seconds=8.0))
         seen["absent"] = quick.exchange(ask(["a", "nobody"]))
         hasty = GridTransport(grid, timeout=1.0)

@@ -2,4 +2,49 @@
 
 Imported only when asked for. Of flwr only its Message API is used: ``flwr.app``, ``flwr.serverapp`` and
 ``flwr.clientapp``.
+
+    client_app(load)                what runs at a site
+    server_app(problem, …)          what runs at the coordinator: an exact solve, or an algorithm's rounds
+    CompositeStrategy(…)            an algorithm as a strategy, for a server app of one's own
+    GridTransport(grid)             requests over a Grid, for anything else
+    SuperLink, SuperNode, write_app Flower's processes
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from unpooled.flower.app_folder import write_app
+    from unpooled.flower.client import client_app
+    from unpooled.flower.processes import Certificates, RunStatus, SuperLink, SuperNode
+    from unpooled.flower.server import server_app
+    from unpooled.flower.strategy import CompositeStrategy
+    from unpooled.flower.transport import GridTransport
+
+__all__ = [
+    "Certificates",
+    "CompositeStrategy",
+    "GridTransport",
+    "RunStatus",
+    "SuperLink",
+    "SuperNode",
+    "client_app",
+    "server_app",
+    "write_app",
+]
+
+_HOMES = {
+    "app_folder": ("write_app",),
+    "client": ("client_app",),
+    "processes": ("Certificates", "RunStatus", "SuperLink", "SuperNode"),
+    "server": ("server_app",),
+    "strategy": ("CompositeStrategy",),
+    "transport": ("GridTransport",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"unpooled.flower.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,9 @@ Both are guarded: when this process ends, however it ends, so do they and all th
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
+import re
 import socket
 import subprocess
 import time
@@ -31,6 +33,8 @@ from unpooled.flower.guarded import Guarded, ProcessError
 CONNECTION = "unpooled"  # the name of the SuperLink in the Flower home that we write
 START_SECONDS = 60.0
 ATTEMPTS = 5  # at a port that was free when it was chosen
+REFUSED = "Failed to activate SuperNode"  # in the log of a node whose key the SuperLink does not take
+AGAIN_SECONDS = 5.0  # until such a node tries again
 
 
 @dataclass(frozen=True)
@@ -227,13 +231,13 @@ class SuperLink:
             timeout=START_SECONDS,
             stdin=subprocess.DEVNULL,
         )
-        what = f"flwr {' '.join(arguments[:2])}"
+        what = f"flwr {' '.join(itertools.takewhile(str.isalpha, arguments))}"
         try:
             told: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
         except ValueError:
-            raise ProcessError(f"{what} failed: {(done.stderr or done.stdout).strip()}") from None
+            raise ProcessError(f"{what} failed: {plain(done.stderr or done.stdout)}") from None
         if not told.get("success"):
-            raise ProcessError(f"{what} failed: {told.get('error-message') or told}")
+            raise ProcessError(f"{what} failed: {plain(str(told.get('error-message') or told))}")
         return told
 
 
@@ -247,6 +251,9 @@ class SuperNode:
     root_certificate : the authority that signed the SuperLink's certificate; None talks in clear.
     private_key : the site's key, where the SuperLink wants one.
     node_config : what the client app finds in ``context.node_config``; it must have "client-id".
+    patience : seconds for which ``until_connected`` tries again where the SuperLink refuses the key. It does
+        so for about a minute after a node was killed, until it has missed it: the key still counts as in
+        use. A key that it does not know is refused in the same words.
     """
 
     def __init__(
@@ -257,13 +264,14 @@ class SuperNode:
         private_key: Path | None = None,
         node_config: Mapping[str, Setting] | None = None,
         *,
+        patience: float = 0.0,
         poll_seconds: float = POLL_SECONDS,
     ):
         if private_key is not None and root_certificate is None:
             raise ValueError("a site can be authenticated over TLS only: give root_certificate too")
         self.folder, self.superlink = Path(folder), superlink
         self.root_certificate, self.private_key = root_certificate, private_key
-        self.node_config = dict(node_config or {})
+        self.node_config, self.patience = dict(node_config or {}), patience
         self.port = 0
         self._environment = environment((self.folder / "flower").absolute(), poll_seconds)
         self._process: Guarded | None = None
@@ -281,20 +289,31 @@ class SuperNode:
         (self.folder / "node.toml").write_text(settings(self.node_config), encoding="utf-8")
         for _ in range(ATTEMPTS):
             self.port = free_port("127.0.0.1")
-            process = Guarded("supernode", self._command(), self.folder, self._environment)
-            self._process = process
+            self._process = process = Guarded("supernode", self._command(), self.folder, self._environment)
             try:
-                process.until(self._is_up, START_SECONDS, "start")
-                break
-            except BaseException as error:
+                process.until(self._is_up_or_over, START_SECONDS, "start")
+            except BaseException:
                 process.stop()
-                if not isinstance(error, ProcessError) or "address already in use" not in str(error):
-                    raise
+                raise
+            if process.returncode is None or "address already in use" not in process.words():
+                break
+            process.stop()
         return self
 
     def until_connected(self, timeout: float = START_SECONDS) -> None:
         """Wait until the SuperLink has taken the node in; a ``ProcessError`` says why it was refused."""
-        self.process.until(self._is_connected, timeout, f"connect to {self.superlink}")
+        began = time.monotonic()
+        while True:
+            try:
+                left = max(0.0, began + timeout - time.monotonic())
+                return self.process.until(self._is_connected, left, f"connect to {self.superlink}")
+            except ProcessError:
+                tried = time.monotonic() - began
+                if REFUSED not in self.process.words() or tried + AGAIN_SECONDS > min(timeout, self.patience):
+                    raise
+            self.process.stop()
+            time.sleep(AGAIN_SECONDS)
+            self.start()
 
     @property
     def returncode(self) -> int | None:
@@ -326,13 +345,20 @@ class SuperNode:
             return [*node, "--insecure"]
         return [*node, "--root-certificates", str(self.root_certificate)]
 
-    def _is_up(self) -> bool:
+    def _is_up_or_over(self) -> bool:
+        if self.returncode is not None:
+            return True
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1.0):
             return True
         return False
 
     def _is_connected(self) -> bool:
         return "SuperNode ID: " in self.process.words(1 << 20)
+
+
+def plain(words: str) -> str:
+    """What a command says, without the box that it draws around it."""
+    return " ".join(re.sub(r"[╭╮╰╯│─]+( Error )?", " ", words).split())
 
 
 def free_port(host: str) -> int:

@@ -1,7 +1,7 @@
 """A transport between Flower's strategies, which are asked for messages and given replies, and a round.
 
-A round is a function that asks and goes on with the answers. Flower wants it in two parts. So it is run twice,
-to the same questions: first until it asks, then with the answers at hand.
+A round is a function that asks and goes on with the answers; Flower wants it in two parts. So it is run
+twice, to the same question: first until it asks, then with the answers at hand.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from unpooled.flower.mailbox import post, pull
 from unpooled.flower.records import NotOursError, reply_of
@@ -18,6 +18,13 @@ class DuplicateClientError(ValueError):
     """Two nodes tell the same client id."""
 
 
+class Place(NamedTuple):
+    """A node, and since when it is up: one that was started again has lost what it was asked."""
+
+    node: int
+    since: str
+
+
 class Roster:
     """The nodes of a run by their client ids: those they tell, or those that the coordinator gave to keys.
 
@@ -29,17 +36,18 @@ class Roster:
         self._claims: dict[int, Holder] = {}  # in the order in which they were told
         self._asked: dict[str, int] = {}  # hellos without an answer so far
 
-    def look(self) -> dict[Holder, int]:
-        """Everyone's node now; who has come since the last look is asked for an id."""
-        here = {node.node_id: node.name for node in self.grid.get_nodes()}
+    def look(self, patient: bool = True) -> dict[Holder, Place]:
+        """Where everyone is now. Who has come since the last look is asked for an id, and waited for."""
+        here = {node.node_id: node for node in self.grid.get_nodes()}
         self._claims = {node: name for node, name in self._claims.items() if node in here}
         self._asked = {number: node for number, node in self._asked.items() if node in here}
-        self._claims |= {node: name for node, name in here.items() if name and node not in self._claims}
-        new = set(here) - set(self._claims) - set(self._asked.values())
-        self._hello(new)
-        found: dict[Holder, int] = {}
+        self._claims |= {
+            node: info.name for node, info in here.items() if info.name and node not in self._claims
+        }
+        self._hello(set(here) - set(self._claims) - set(self._asked.values()), patient)
+        found: dict[Holder, Place] = {}
         for node, name in self._claims.items():
-            found.setdefault(name, node)
+            found.setdefault(name, Place(node, here[node].last_activated_at))
         return found
 
     def check(self) -> None:
@@ -58,23 +66,17 @@ class Roster:
                         "an id of its own (client-id in its node config)"
                     )
 
-    def has_news(self) -> bool:
-        """Whether nodes have come or gone since the last look, or a silent one has spoken."""
-        here = set(self.grid.get_node_ids())
-        known = set(self._claims) | set(self._asked.values())
-        return here != known or self._hear()
-
-    def _hello(self, nodes: set[int]) -> None:
-        """Ask nodes for their ids, and wait for the answers for as long as they may take."""
+    def _hello(self, nodes: set[int], patient: bool = True) -> None:
+        """Ask nodes for their ids; the patient wait for the answers for as long as they may take."""
         self._asked |= post(self.grid, dict.fromkeys(sorted(nodes), HELLO), self.hello_seconds)
-        deadline = time.monotonic() + self.hello_seconds
+        deadline = time.monotonic() + (self.hello_seconds if patient else 0.0)
         self._hear()
         while nodes & set(self._asked.values()) and time.monotonic() < deadline:
             time.sleep(self.poll_seconds)
             self._hear()
 
-    def _hear(self) -> bool:
-        """Take in the answers that have come; whether there were any."""
+    def _hear(self) -> None:
+        """Take in the answers that have come."""
         replies = pull(self.grid, self._asked)
         for number, message in replies.items():
             node = self._asked.pop(number)
@@ -83,4 +85,3 @@ class Roster:
                     self._claims[node], _ = reply_of(message.content)
                 except NotOursError as error:
                     raise ValueError(f"a node runs another app than unpooled's: {error}") from None
-        return bool(replies)

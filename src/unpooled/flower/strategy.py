@@ -1,14 +1,14 @@
 """Any of the library's algorithms as a strategy of Flower's, for server apps of one's own.
 
-    strategy = CompositeStrategy(up.FastFedDA(…), up.Problem(up.Squared(), up.L1(0.1)), fraction_train=0.5, seed=0)
+    strategy = CompositeStrategy(up.FastFedDA(…), problem, fraction_train=0.5, min_train_nodes=2, seed=0)
 
     @app.main()
     def main(grid, context):
         result = strategy.start(grid, strategy.initial_arrays(grid), num_rounds=20)
         w, intercept = strategy.estimate(result.arrays)
 
-The nodes run ``flower.client_app``. The arrays are the algorithm's state (a dual vector for dual averaging), not
-the model: ``estimate`` makes the model of them. The same seed gives the bits of ``simulate``.
+The nodes run ``flower.client_app``. The arrays are the algorithm's state (a dual vector for dual averaging)
+and not the model, which ``estimate`` makes of them. The same seed gives the bits of ``simulate``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from unpooled.algorithms.base import Algorithm, State
 from unpooled.curvature import Curvature
+from unpooled.engines.local import DivergenceError
 from unpooled.federation import WEIGHTINGS, Federation, Position
 from unpooled.flower.installed import app, serverapp
 from unpooled.flower.mailbox import LEEWAY
@@ -36,6 +37,7 @@ from unpooled.remote.data import RemoteData
 from unpooled.remote.engine import Remote
 from unpooled.remote.failures import TooFewClientsError
 from unpooled.remote.messages import Failure, Holder, Reply, Request
+from unpooled.remote.specs import encode
 from unpooled.sampling import cohort as sample_cohort
 
 log = logging.getLogger("unpooled.flower")
@@ -94,6 +96,7 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         self._federation: Federation | None = None
         self._relay: Relay | None = None
         self._sent: list[tuple[Any, Holder]] = []
+        self._penalty = 0.0  # at the model that was last asked about
 
     @property
     def federation(self) -> Federation:
@@ -105,7 +108,7 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
     def initial_arrays(
         self, grid: Any, w0: ArrayLike | None = None, intercept0: ArrayLike | None = None
     ) -> Any:
-        """The state before the first round, as ``start`` takes it; the nodes are asked what their rows are."""
+        """The state before the first round, for ``start``; the nodes are asked what rows they have."""
         federation = self._open(grid)
         problem = federation.problem
         start = problem.layout.pack(w0, intercept0, "w0", "intercept0")
@@ -114,7 +117,7 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         return array_record(first.arrays)
 
     def estimate(self, arrays: Any) -> tuple[Any, Any]:
-        """The model that a state stands for: w in the shape of the coefficients, and the intercept or None."""
+        """The model that a state stands for: w in the shape of the coefficients, the intercept or None."""
         federation = self.federation
         state = State(self.round, arrays_of(arrays))
         return federation.problem.layout.unpack(federation.algorithm.estimate(federation.problem, state))
@@ -142,6 +145,10 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         except TooFewClientsError as error:
             log.warning("%s", error)
             return None, None
+        except DivergenceError as error:
+            name = federation.data.ids[error.client]
+            log.warning("round %d does not count: client %r sent what is not finite", self.round + 1, name)
+            return None, None
         before = self.notes
         self.notes = federation.clients.notes()
         for sentence in set(self.notes) - set(before):
@@ -160,8 +167,12 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         assert isinstance(data, RemoteData)
         w, intercept = self.estimate(arrays)
         chosen = set(sample_cohort(self.seed, self.round, data.n_clients, size).tolist())
+        spec, sent = encode(self.problem, name="problem")
+        sent["w"] = np.asarray(w)
+        if intercept is not None:
+            sent["intercept"] = np.asarray(intercept, dtype=np.float64)
         requests = {
-            holder: data.value_request(holder, self.problem, w, intercept)
+            holder: data.request(holder, "value", {"problem": spec}, sent)
             for holder, own in data.holders.items()
             if chosen & set(own.tolist())
         }
@@ -188,7 +199,9 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
     def summary(self) -> None:
         """Say what is run, as Flower's own strategies do."""
         log.info("\t├──> %s on %s", self.algorithm, self.problem)
-        log.info("\t├──> fraction_train %g, fraction_evaluate %g", self.fraction_train, self.fraction_evaluate)
+        log.info(
+            "\t├──> fraction_train %g, fraction_evaluate %g", self.fraction_train, self.fraction_evaluate
+        )
         log.info("\t├──> at least %d of %d nodes", self.min_train_nodes, self.min_available_nodes)
         log.info("\t└──> batch_size %s, seed %d, %s", self.batch_size, self.seed, self.weighting)
 
@@ -234,7 +247,7 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
             (
                 app().Message(
                     content=request_record(request),
-                    dst_node_id=nodes[holder],
+                    dst_node_id=nodes[holder].node,
                     message_type=kind,
                     group_id=str(server_round),
                     ttl=transport.timeout + LEEWAY,

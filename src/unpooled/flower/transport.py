@@ -16,12 +16,12 @@ from typing import Any
 
 from unpooled.flower.mailbox import post, pull
 from unpooled.flower.records import NotOursError, reply_of
-from unpooled.flower.roster import Roster
+from unpooled.flower.roster import Place, Roster
 from unpooled.remote.messages import Failure, Holder, Reply, Request
 from unpooled.wording import counted
 
 UNAVAILABLE = (3, 4, 5)  # Flower's codes for a message, a reply or a node that is gone
-LOOK_SECONDS = 1.0  # between two looks for a node that is to come back
+LOOK_SECONDS = 1.0  # between two looks at who is there
 
 log = logging.getLogger("unpooled.flower")
 
@@ -35,8 +35,8 @@ class GridTransport:
     timeout : seconds after which a node that has not answered counts as failed.
     quorum : once so many have answered, the others have ``grace`` seconds left; None waits for all.
     grace : see ``quorum``.
-    return_seconds : how long a node that has gone while it was asked may take to come back; then it is asked
-        again, whatever its node id.
+    return_seconds : how long a node that has gone while it was asked may take to come back. Then it is asked
+        again, whatever its node id; as is one that was started again before Flower missed it.
     hello_seconds : how long a node may take to tell its client id.
     poll_seconds : how often replies are looked for.
     """
@@ -50,7 +50,7 @@ class GridTransport:
         grace: float = 10.0,
         return_seconds: float = 60.0,
         hello_seconds: float = 30.0,
-        poll_seconds: float = 0.05,
+        poll_seconds: float = 0.1,
     ):
         numbers = {"timeout": timeout, "grace": grace, "return_seconds": return_seconds}
         for name, number in {**numbers, "hello_seconds": hello_seconds, "poll_seconds": poll_seconds}.items():
@@ -101,32 +101,31 @@ class Exchange:
 
     def __init__(self, transport: GridTransport, requests: Mapping[Holder, Request]):
         self.transport, self.requests = transport, dict(requests)
-        self.began = time.monotonic()
+        self.began = self.looked = time.monotonic()
         self.closing = self.began + transport.timeout
         self.heard: dict[Holder, Reply | Failure] = {}
-        self.asked: dict[str, Holder] = {}
-        self.gone = dict.fromkeys(requests, self.began + transport.return_seconds)
-        self.looked = self.began
+        self.asked: dict[str, tuple[Holder, Place]] = {}
+        self.lost: dict[Holder, float] = {}  # until when who has gone may come back
+        self.gone = set(requests)
         self._ask(transport.roster.look())
 
     def is_open(self) -> bool:
         """Take in what has come; whether there is someone to wait for."""
         transport, now = self.transport, time.monotonic()
         for number, message in pull(transport.grid, self.asked).items():
-            name = self.asked.pop(number)
+            name, _ = self.asked.pop(number)
             if message.has_error() and message.error.code in UNAVAILABLE:
-                self.gone[name] = now + transport.return_seconds
+                self.gone.add(name)
             else:
                 self.heard[name] = answer(name, message)
-        if self.gone and now - self.looked >= LOOK_SECONDS:
+        if (self.asked or self.gone) and now - self.looked >= LOOK_SECONDS:
             self.looked = now
-            if transport.roster.has_news():
-                self._ask(transport.roster.look())
+            self._ask(transport.roster.look(patient=False))
         replies = sum(isinstance(each, Reply) for each in self.heard.values())
         if transport.quorum is not None and replies >= transport.quorum:
             self.closing = min(self.closing, now + transport.grace)
-        waits = bool(self.asked) or any(now < until for until in self.gone.values())
-        return waits and now < self.closing
+        until = [self.lost.setdefault(name, now + transport.return_seconds) for name in self.gone]
+        return (bool(self.asked) or any(now < each for each in until)) and now < self.closing
 
     def answers(self) -> dict[Holder, Reply | Failure]:
         """Everyone's reply or failure, in the order of the requests."""
@@ -136,14 +135,19 @@ class Exchange:
         every = {**late, **gone, **self.heard}
         return {name: every[name] for name in self.requests}
 
-    def _ask(self, nodes: Mapping[Holder, int]) -> None:
-        """Ask those who are yet to be asked, or to be asked again, and are there."""
-        there = {nodes[name]: name for name in self.gone if name in nodes}
+    def _ask(self, places: Mapping[Holder, Place]) -> None:
+        """Ask those who are yet to be asked and are there, and those who were started again meanwhile."""
+        for number, (name, place) in list(self.asked.items()):
+            if places.get(name, place) != place:
+                del self.asked[number]
+                self.gone.add(name)
+        there = {places[name].node: name for name in sorted(self.gone) if name in places}
         seconds = max(0.0, self.closing - time.monotonic())
-        sent = post(self.transport.grid, {node: self.requests[name] for node, name in there.items()}, seconds)
-        for number, node in sent.items():
-            self.asked[number] = there[node]
-            del self.gone[there[node]]
+        requests = {node: self.requests[name] for node, name in there.items()}
+        for number, node in post(self.transport.grid, requests, seconds).items():
+            name = there[node]
+            self.asked[number] = name, places[name]
+            self.gone.remove(name)
 
 
 def answer(name: Holder, message: Any) -> Reply | Failure:

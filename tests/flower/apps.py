@@ -1,0 +1,128 @@
+"""The apps of the tests: what every process of a deployment, and every actor of a simulation, imports."""
+
+import os
+import pickle
+import time
+from pathlib import Path
+
+import numpy as np
+from flwr.serverapp import ServerApp
+
+import unpooled as up
+from unpooled.flower import CompositeStrategy, GridTransport, client_app
+from unpooled.flower.client import answering
+from unpooled.remote.data import RemoteData
+from unpooled.remote.desk import Desk
+from unpooled.remote.engine import Remote
+from unpooled.remote.messages import Reply, Request
+
+SITES = ("north", "south", "west")
+DATA = up.datasets.sparse_regression(seed=5, n_clients=3, n_rows=40, n_features=30, sparsity=6)
+DATA = up.FederatedData.from_clients({name: (c.X, c.y) for name, c in zip(SITES, DATA, strict=True)})
+PROBLEM = up.Problem(up.Squared(), up.L1(0.05), intercept=True)
+FAST = up.FastFedDA(mu=0.1, gamma=50.0, local_steps=4)
+SCAFFOLD = up.Scaffold(step=0.01, local_steps=3)
+OPTIONS = {"rounds": 2, "cohort": 2, "batch_size": 8, "seed": 7, "every": 2}
+POISONED = 666  # the seed with which the south sends NaN
+
+
+def load(context):
+    [client] = [each for each in DATA if each.id == name_of(context)]
+    return client.X, client.y
+
+
+def name_of(context):
+    config = context.node_config
+    return str(config["client-id"]) if "client-id" in config else SITES[config["partition-id"]]
+
+
+class Moody(Desk):
+    """A desk whose uploads are NaN in runs of one seed."""
+
+    def handle(self, request):
+        reply = super().handle(request)
+        if request.kind == "train" and request.spec["run"]["seed"] == POISONED:
+            reply.arrays["up"][:] = np.nan
+        return reply
+
+
+def open_desk(context):
+    data = up.FederatedData.from_clients({name_of(context): load(context)})
+    return Moody(data) if name_of(context) == "south" else Desk(data)
+
+
+def by_strategy(grid, algorithm, rounds=2, **options):
+    """The model that Flower's own loop comes to."""
+    strategy = CompositeStrategy(algorithm, PROBLEM, **options)
+    result = strategy.start(grid, strategy.initial_arrays(grid), num_rounds=rounds)
+    return *strategy.estimate(result.arrays), result, strategy.notes
+
+
+def jobs(grid):
+    """An exact solve and an algorithm's rounds, over one transport."""
+    transport = GridTransport(grid, timeout=120.0)
+    seen = {"sites": transport.wait_for(len(SITES), 120.0)}
+    data = RemoteData.of(transport)
+    seen["solve"] = up.solve(PROBLEM, data)
+    run = up.simulate(FAST, PROBLEM, data, engine=Remote(), progress=False, **OPTIONS)
+    seen["fast"] = run.w, run.intercept
+    return seen
+
+
+client = client_app(load, name=name_of)
+moody = answering(open_desk, name_of)
+server = ServerApp()
+
+
+@server.main()
+def main(grid, context):
+    seen = jobs(grid)
+    file = Path(context.run_config["out"])
+    temporary = file.with_suffix(".part")
+    temporary.write_bytes(pickle.dumps(seen))
+    os.replace(temporary, file)
+
+
+class Waiting:
+    """Says that it was asked, and answers once it is let."""
+
+    def __init__(self, context):
+        self.folder, self.name = Path(context.node_config["folder"]), name_of(context)
+
+    def state(self):
+        return {}, {}
+
+    def restore(self, spec, arrays):
+        pass
+
+    def handle(self, request):
+        (self.folder / f"{self.name}.asked").touch()
+        deadline = time.monotonic() + 120.0
+        while not (self.folder / "go").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return Reply({"name": self.name}, {})
+
+
+waiting = answering(Waiting, name_of)
+asking = ServerApp()
+
+
+@asking.main()
+def ask(grid, context):
+    transport = GridTransport(grid, timeout=200.0)
+    names = transport.wait_for(len(SITES), 120.0)
+    answers = transport.exchange({name: Request("ask", {}, {}) for name in names})
+    Path(context.run_config["out"]).write_bytes(pickle.dumps(answers))
+
+
+failing = ServerApp()
+
+
+@failing.main()
+def fail(grid, context):
+    raise ValueError("the coordinator's disk is full")
+
+
+def same(got, expected):
+    """Whether models are the same, bit for bit."""
+    return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(got, expected, strict=True))
