@@ -58,8 +58,8 @@ CASES = {
         "pressure",
         "lasso",
         "cv",
-        {"n_lambdas": 25},
-        lambda: up.FederatedLassoCV(standardise=True, n_alphas=25),
+        {"n_lambdas": 8},
+        lambda: up.FederatedLassoCV(standardise=True, n_alphas=8),
     ),
     "raw": (
         "pressure",

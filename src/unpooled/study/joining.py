@@ -69,14 +69,14 @@ def _ended(desk: StudyDesk) -> str:
 
 def _translated(words: str, study: Study, logs: Path) -> str:
     """What Flower says, in words of a study."""
-    low, more = words.lower(), f"; the log is {logs / 'supernode.log'}"
+    low, more = words.lower(), f" The log is {logs / 'supernode.log'}."
     if UNKNOWN.lower() in low:
         return f"{study.address} does not know this site's key: was it made for this study?{more}"
     if "certificate_verify_failed" in low or "handshake failed" in low or "ssl_error" in low:
-        return f"{study.address} did not show a certificate that ca.crt vouches for{more}"
+        return f"{study.address} did not show a certificate that ca.crt vouches for.{more}"
     if "did not connect" in low:
         return (
             f"no coordinator answered at {study.address} within {study.join_timeout:g} s "
-            f"(limits.join_timeout){more}"
+            f"(limits.join_timeout).{more}"
         )
-    return f"{words.splitlines()[0]}{more}"
+    return f"{words.splitlines()[0].rstrip(':')}.{more}"
