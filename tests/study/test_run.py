@@ -58,8 +58,8 @@ CASES = {
         "pressure",
         "lasso",
         "cv",
-        {"n_lambdas": 25},
-        lambda: up.FederatedLassoCV(standardise=True, n_alphas=25),
+        {"n_lambdas": 8},
+        lambda: up.FederatedLassoCV(standardise=True, n_alphas=8),
     ),
     "raw": (
         "pressure",
@@ -343,11 +343,37 @@ def test_a_site_that_differs_is_told_and_named(files, tmp_path):
     at["bern"] = StudyDesk(study(lam=0.3), "bern", files["whole"]["bern"])
     with pytest.raises(StoppedError, match=r"bern: its study.toml is another one: model.lambda is 0.3 here"):
         run_study(asked, Direct(at), tmp_path / "one")
+    assert "model.lambda is 0.3 here and 0.1 at the coordinator" in at["bern"].told[0]["unfit"][0]
     at = desks(asked, files, "holes")
     with pytest.raises(DisagreementError, match="basel: column 'creatinine' has missing values"):
         run_study(asked, Direct(at), tmp_path / "two")
     assert at["bern"].told == [{"unfit": ["column 'creatinine' has missing values"]}]
     assert not (tmp_path / "two" / "checkpoint").exists()
+
+
+def test_all_are_told_of_a_study_that_ends_without_a_result(files, tmp_path):
+    asked = study("died", "multinomial", 0.1)
+    at = desks(asked, files)
+    with pytest.raises(StudyError, match="multinomial needs three classes or more"):
+        run_study(asked, Direct(at), tmp_path)
+    for desk in at.values():
+        assert "it ended without a result: multinomial needs three classes" in desk.told[0]["failed"]
+
+
+@pytest.mark.slow
+def test_too_few_for_a_round_is_a_stop_that_can_be_resumed(files, tmp_path):
+    solver = {"method": "fast_fedda", "rounds": 4, "local_steps": 5, "batch_size": 16}
+    asked = study(solver=solver)
+    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
+    seen = []
+    counting = Failing(desks(asked, files), "nobody", 1)
+    run_study(asked, counting, tmp_path / "count")
+    with pytest.raises(StoppedError, match="3 of the 4 clients that must take part"):
+        run_study(asked, Failing(desks(asked, files), "genf", counting.count - 3), tmp_path / "results")
+    watch = lambda event, data: seen.append(event)  # noqa: E731
+    again = run_study(asked, Direct(desks(asked, files)), tmp_path / "results", resume=True, watch=watch)
+    np.testing.assert_array_equal(again.coef, known.coef)
+    assert 0 < seen.count("asked") < counting.count
 
 
 def test_sites_that_do_not_come_are_named(files, tmp_path):

@@ -66,7 +66,7 @@ def init(
             {**answers, "data": data, "model": {"kind": kind, "lambda": _number(penalty)}, "limits": limits}
         )
         writing.write(study, path)
-    out.print(f"[green]✓[/] {path} is written. Read it through: it has more settings than were asked for.")
+    out.print(f"[green]✓[/] {path} is written. Read it through: it has more settings than these.")
     out.print(f"  Next: [bold]unpooled study keys {path}[/]", soft_wrap=True)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from unpooled.ledger import Ledger, Traffic
 from unpooled.preprocessing.moments import Moments, moments
 from unpooled.remote.engine import Remote
+from unpooled.remote.failures import TooFewClientsError
 from unpooled.remote.messages import Reply, Request, Transport
 from unpooled.study.agreement import Agreement, DisagreementError, agree, notes
 from unpooled.study.config import Study, StudyError
@@ -62,6 +63,8 @@ def run_study(
             result = _Attempt(study, journal, sites, watch).result(without, began)
             break
         except LostSiteError as lost:
+            if lost.is_refusal:
+                _tell(transport, study, {site: {"unfit": [reason]} for site, reason in lost.reasons.items()})
             without |= lost.reasons
             left = [site for site in sites if site not in without]
             if len(left) < study.minimum_sites:
@@ -71,16 +74,19 @@ def run_study(
                 ) from None
             watch("left out", {"sites": lost.reasons, "left": left})
             journal.begin(left, without)
-        except DisagreementError as differ:
+        except TooFewClientsError as few:
+            journal.forget()
+            raise StoppedError(str(few)) from None
+        except ValueError as error:  # to do the same again would bring the same
             journal.delete()
-            _tell(journal, study, {site: {"unfit": r} for site, r in differ.by_site.items()})
-            raise
-        except StudyError:
-            journal.delete()
-            raise
+            differ = error.by_site if isinstance(error, DisagreementError) else {}
+            ended = f"it ended without a result: {'the sites do not agree' if differ else error}"
+            words = {site: {"unfit": differ[site]} if site in differ else {"failed": ended} for site in sites}
+            _tell(transport, study, words)
+            raise error if isinstance(error, StudyError) else StudyError(str(error)) from None
     write(result, folder)
     journal.delete()
-    _tell(journal, study, {site: {"done": result.summary().splitlines()[0]} for site in result.rows})
+    _tell(transport, study, {site: {"done": result.summary().splitlines()[0]} for site in result.rows})
     watch("done", {"folder": str(folder), "summary": result.summary()})
     return result
 
@@ -174,9 +180,7 @@ def _raw(model: Fitted, scaling: Scaling | None) -> tuple[Any, Any]:
     return coef, -moved if model.intercept is None else model.intercept - moved
 
 
-def _tell(journal: Journal, study: Study, words: Mapping[str, Mapping[str, Any]]) -> None:
+def _tell(transport: Transport, study: Study, words: Mapping[str, Mapping[str, Any]]) -> None:
     """Say something to sites; who does not hear it is not waited for."""
-    assert journal.transport is not None
     envelope = Envelope.of(study)
-    transport = journal.transport.transport  # type: ignore[attr-defined]
     transport.exchange({site: envelope.around(Request("tell", spec, {})) for site, spec in words.items()})

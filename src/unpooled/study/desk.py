@@ -80,11 +80,11 @@ class StudyDesk:
             if differ:
                 raise StudyError("its study.toml is another one: " + "; ".join(differ))
             return Reply(describe(self.study, self.site, self.table, self.refuses).plain(), {})
-        if envelope.digest != self.study.digest:
-            raise StudyError("its study.toml is not the coordinator's")
         if request.kind == "tell":
             self.told.append(dict(inner.spec))
             return Reply({}, {})
+        if envelope.digest != self.study.digest:
+            raise StudyError("its study.toml is not the coordinator's")
         if envelope.agreement is None:
             raise StudyError(f"a request {request.kind!r} came before the sites had agreed on their columns")
         self._check_least(inner)

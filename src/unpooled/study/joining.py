@@ -58,23 +58,25 @@ def _may_pass(words: str) -> bool:
 
 
 def _ended(desk: StudyDesk) -> str:
-    """What was said at the end; a ``StudyError`` where this site does not fit."""
+    """What was said at the end; a ``StudyError`` where that is no result."""
     said = desk.told[-1]
     if "unfit" in said:
-        raise StudyError("this site does not agree with the others:\n  " + "\n  ".join(said["unfit"]))
-    return str(said.get("done", "the study is over"))
+        raise StudyError("this site does not fit the study:\n  " + "\n  ".join(said["unfit"]))
+    if "failed" in said:
+        raise StudyError(f"the study is over: {said['failed']}")
+    return str(said.get("done", ""))
 
 
 def _translated(words: str, study: Study, logs: Path) -> str:
     """What Flower says, in words of a study."""
-    low, more = words.lower(), f"; the log is {logs / 'supernode.log'}"
+    low, more = words.lower(), f" The log is {logs / 'supernode.log'}."
     if UNKNOWN.lower() in low:
         return f"{study.address} does not know this site's key: was it made for this study?{more}"
     if "certificate_verify_failed" in low or "handshake failed" in low or "ssl_error" in low:
-        return f"{study.address} did not show a certificate that ca.crt vouches for{more}"
+        return f"{study.address} did not show a certificate that ca.crt vouches for.{more}"
     if "did not connect" in low:
         return (
             f"no coordinator answered at {study.address} within {study.join_timeout:g} s "
-            f"(limits.join_timeout){more}"
+            f"(limits.join_timeout).{more}"
         )
-    return f"{words.splitlines()[0]}{more}"
+    return f"{words.splitlines()[0].rstrip(':')}.{more}"

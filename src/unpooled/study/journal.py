@@ -107,6 +107,10 @@ class Journal:
         """Write who takes part."""
         self._write(self.folder / "state.json", json.dumps(self.state, indent=1).encode())
 
+    def forget(self) -> None:
+        """Drop the last answers: too few sites gave one, and they are to be asked again."""
+        (self.folder / f"{self.count:06}.npz").unlink(missing_ok=True)
+
     def delete(self) -> None:
         """The study is done."""
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -14,10 +14,10 @@ REFUSED = "refused"  # the name under which a site says why it does not answer
 
 
 class LostSiteError(Exception):
-    """Sites that did not answer, and why, after all the time that the study gives them."""
+    """Sites that did not answer, and why, after all the time that they are given; or that refused to."""
 
-    def __init__(self, reasons: Mapping[Holder, str]):
-        self.reasons = dict(reasons)
+    def __init__(self, reasons: Mapping[Holder, str], *, is_refusal: bool = False):
+        self.reasons, self.is_refusal = dict(reasons), is_refusal
         super().__init__("; ".join(f"{site}: {reason}" for site, reason in self.reasons.items()))
 
 
@@ -40,7 +40,7 @@ class Patient:
             answers = {site: each for site, each in found.items() if isinstance(each, Reply)}
             refused = {site: str(r.spec[REFUSED]) for site, r in answers.items() if REFUSED in r.spec}
             if refused:  # an answer too: to ask again would bring the same
-                raise LostSiteError(refused)
+                raise LostSiteError(refused, is_refusal=True)
             replies |= answers
             left = {site: request for site, request in left.items() if site not in replies}
             reasons = {site: _reason(found.get(site)) for site in left}
