@@ -18,6 +18,6 @@ def test_settings_are_read_back(tmp_path):
 
 def test_what_is_no_setting_is_refused(tmp_path):
     with pytest.raises(TypeError, match="setting sites must be a bool, a number or a string"):
-        write_app(tmp_path, config={"sites": ["a"]})
+        write_app(tmp_path, "m:server", "m:client", {"sites": ["a"]})
     with pytest.raises(ValueError, match="letters, digits"):
-        write_app(tmp_path, config={"a b": 1})
+        write_app(tmp_path, "m:server", "m:client", {"a b": 1})

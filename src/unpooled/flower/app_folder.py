@@ -15,8 +15,8 @@ Setting = bool | int | float | str
 
 def write_app(
     folder: Path,
-    server: str = "unpooled.flower.apps:server",
-    client: str = "unpooled.flower.apps:client",
+    server: str,
+    client: str,
     config: Mapping[str, Setting] | None = None,
     name: str = "unpooled-run",
 ) -> Path:
