@@ -14,8 +14,8 @@ from unpooled.remote.messages import Failure
 from unpooled.study import table as tables_of
 from unpooled.study.agreement import DisagreementError
 from unpooled.study.audit import Audit
-from unpooled.study.config import StudyError
-from unpooled.study.coordinator import StoppedError, run_study
+from unpooled.study.config import StoppedError, StudyError
+from unpooled.study.coordinator import run_study
 from unpooled.study.desk import StudyDesk
 
 CATEGORICAL = ["smoker", "ward"]

@@ -7,15 +7,11 @@ from typing import Any
 
 from unpooled.flower.mailbox import post, pull
 from unpooled.flower.records import NotOursError, reply_of
+from unpooled.remote.failures import DuplicateClientError
 from unpooled.remote.messages import Holder, Request
-from unpooled.wording import counted
 
 HELLO = Request("hello", {}, {})
 """Asks for a node's client id; every client app of ours answers it without a look at its rows."""
-
-
-class DuplicateClientError(ValueError):
-    """Two nodes tell the same client id."""
 
 
 class Roster:
@@ -28,10 +24,13 @@ class Roster:
         self.grid, self.poll_seconds, self.hello_seconds = grid, poll_seconds, hello_seconds
         self._claims: dict[int, Holder] = {}  # in the order in which they were told
         self._asked: dict[str, int] = {}  # hellos without an answer so far
+        self._since: dict[int, str] = {}  # when Flower last took a node in
 
     def look(self) -> dict[Holder, int]:
         """Everyone's node now; who has come since the last look is asked for an id."""
-        here = {node.node_id: node.name for node in self.grid.get_nodes()}
+        nodes = list(self.grid.get_nodes())
+        here = {node.node_id: node.name for node in nodes}
+        self._since = {node.node_id: node.last_activated_at for node in nodes}
         self._claims = {node: name for node, name in self._claims.items() if node in here}
         self._asked = {number: node for number, node in self._asked.items() if node in here}
         self._claims |= {node: name for node, name in here.items() if name and node not in self._claims}
@@ -53,16 +52,24 @@ class Roster:
                 self._hello(nodes)
                 alive = sum(node in self._claims for node in nodes)
                 if alive > 1:
-                    raise DuplicateClientError(
-                        f"{counted(alive, 'node')} say that they are client {name!r}: every site must have "
-                        "an id of its own (client-id in its node config)"
-                    )
+                    raise DuplicateClientError(name, alive)
 
     def has_news(self) -> bool:
         """Whether nodes have come or gone since the last look, or a silent one has spoken."""
         here = set(self.grid.get_node_ids())
         known = set(self._claims) | set(self._asked.values())
         return here != known or self._hear()
+
+    def restarted(self) -> set[int]:
+        """Nodes that were away since the last look and are back under the id of their key.
+
+        What was on its way to such a node is lost, and Flower says so only if it is asked while it is away.
+        """
+        return {
+            node.node_id
+            for node in self.grid.get_nodes()
+            if node.last_activated_at != self._since.get(node.node_id, node.last_activated_at)
+        }
 
     def _hello(self, nodes: set[int]) -> None:
         """Ask nodes for their ids, and wait for the answers for as long as they may take."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from unpooled.flower.mailbox import post, pull
@@ -22,6 +22,10 @@ from unpooled.wording import counted
 
 UNAVAILABLE = (3, 4, 5)  # Flower's codes for a message, a reply or a node that is gone
 LOOK_SECONDS = 1.0  # between two looks for a node that is to come back
+SLOW_SECONDS = 15.0  # after which it is told for whom an exchange waits
+
+Tell = Callable[[str, Mapping[str, Any]], None]
+"""Told "waiting", "gone" and "back", with ``sites``, and ``seconds`` for which they are waited for."""
 
 log = logging.getLogger("unpooled.flower")
 
@@ -39,6 +43,7 @@ class GridTransport:
         again, whatever its node id.
     hello_seconds : how long a node may take to tell its client id.
     poll_seconds : how often replies are looked for.
+    tell : told of nodes that are slow, gone or back.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class GridTransport:
         return_seconds: float = 60.0,
         hello_seconds: float = 30.0,
         poll_seconds: float = 0.1,
+        tell: Tell | None = None,
     ):
         numbers = {"timeout": timeout, "grace": grace, "return_seconds": return_seconds}
         for name, number in {**numbers, "hello_seconds": hello_seconds, "poll_seconds": poll_seconds}.items():
@@ -59,7 +65,7 @@ class GridTransport:
         if quorum is not None and quorum < 1:
             raise ValueError(f"quorum must be a whole number ≥ 1, got {quorum!r}")
         self.grid, self.timeout, self.quorum, self.grace = grid, timeout, quorum, grace
-        self.return_seconds, self.poll_seconds = return_seconds, poll_seconds
+        self.return_seconds, self.poll_seconds, self.tell = return_seconds, poll_seconds, tell
         self.roster = Roster(grid, poll_seconds, hello_seconds)
 
     def holders(self) -> tuple[Holder, ...]:
@@ -105,9 +111,12 @@ class Exchange:
         self.closing = self.began + transport.timeout
         self.heard: dict[Holder, Reply | Failure] = {}
         self.asked: dict[str, Holder] = {}
+        self.nodes: dict[str, int] = {}  # the node to which a message went
         self.gone = dict.fromkeys(requests, self.began + transport.return_seconds)
-        self.looked = self.began
+        self.missed = set[Holder]()  # those of whom it was told that they are gone
+        self.looked, self.slow = self.began, self.began + SLOW_SECONDS
         self._ask(transport.roster.look())
+        self._miss()
 
     def is_open(self) -> bool:
         """Take in what has come; whether there is someone to wait for."""
@@ -118,10 +127,13 @@ class Exchange:
                 self.gone[name] = now + transport.return_seconds
             else:
                 self.heard[name] = answer(name, message)
-        if self.gone and now - self.looked >= LOOK_SECONDS:
+        if (self.asked or self.gone) and now - self.looked >= LOOK_SECONDS:
             self.looked = now
-            if transport.roster.has_news():
-                self._ask(transport.roster.look())
+            self._look(now)
+        self._miss()
+        if self.asked and now >= self.slow:
+            self.slow = float("inf")
+            self._tell("waiting", self.asked.values(), now - self.began)
         replies = sum(isinstance(each, Reply) for each in self.heard.values())
         if transport.quorum is not None and replies >= transport.quorum:
             self.closing = min(self.closing, now + transport.grace)
@@ -136,14 +148,36 @@ class Exchange:
         every = {**late, **gone, **self.heard}
         return {name: every[name] for name in self.requests}
 
+    def _look(self, now: float) -> None:
+        """Ask again whoever was away and is back, however short the time."""
+        roster = self.transport.roster
+        back = roster.restarted()
+        for number in [number for number in self.asked if self.nodes[number] in back]:
+            self.gone[self.asked.pop(number)] = now + self.transport.return_seconds
+        if self.gone and (back or roster.has_news()):
+            self._ask(roster.look())
+
+    def _miss(self) -> None:
+        """Tell of those who have gone since this was last done."""
+        new = set(self.gone) - self.missed
+        self.missed |= new
+        self._tell("gone", new, self.transport.return_seconds)
+
+    def _tell(self, event: str, names: Iterable[Holder], seconds: float) -> None:
+        if self.transport.tell is not None and (sites := sorted(names)):
+            self.transport.tell(event, {"sites": sites, "seconds": seconds})
+
     def _ask(self, nodes: Mapping[Holder, int]) -> None:
         """Ask those who are yet to be asked, or to be asked again, and are there."""
         there = {nodes[name]: name for name in self.gone if name in nodes}
         seconds = max(0.0, self.closing - time.monotonic())
         sent = post(self.transport.grid, {node: self.requests[name] for node, name in there.items()}, seconds)
         for number, node in sent.items():
-            self.asked[number] = there[node]
+            self.asked[number], self.nodes[number] = there[node], node
             del self.gone[there[node]]
+        back = self.missed & {there[node] for node in sent.values()}
+        self.missed -= back
+        self._tell("back", back, 0.0)
 
 
 def answer(name: Holder, message: Any) -> Reply | Failure:

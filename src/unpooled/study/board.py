@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from rich.box import SIMPLE
@@ -63,11 +63,22 @@ class Board:
         elif event == "asked":
             words = WORDS.get(data["kind"], data["kind"])
             self._line(f"exchange {data['number']}: {words}, of {counted(data['sites'], 'site')}")
+        elif event == "waiting":
+            who = ", ".join(data["sites"])
+            self._line(f"no answer from {who} so far, after {data['seconds']:.0f} s")
+        elif event == "gone":
+            self._all(data["sites"], "[yellow]not connected[/]")
+            who, are = ", ".join(data["sites"]), "is" if len(data["sites"]) == 1 else "are"
+            self._line(f"{who} {are} not connected; waiting {data['seconds']:.0f} s for the way back")
+        elif event == "back":
+            self._all(data["sites"], "[green]back[/]")
+            self._line(f"back: {', '.join(data['sites'])}")
         elif event == "lost":
             for site, reason in data["sites"].items():
                 self.states[site] = f"[yellow]no answer[/] [dim]{escape(str(reason))}[/]"
             who = "; ".join(f"{site} {reason}" for site, reason in data["sites"].items())
-            self._line(f"no answer from {who}; waiting {data['seconds']:.0f} s more")
+            then = f"asking again for {data['seconds']:.0f} s" if data["seconds"] else "going on"
+            self._line(f"{who}; {then}")
         elif event == "left out":
             for site, reason in data["sites"].items():
                 self.states[site] = f"[red]left out[/] [dim]{escape(str(reason))}[/]"
@@ -76,6 +87,10 @@ class Board:
             self._line(str(data["text"]))
         if self.live is not None:
             self.live.update(self._view())
+
+    def _all(self, sites: Iterable[str], state: str) -> None:
+        for site in sites:
+            self.states[site] = state
 
     def _line(self, text: str) -> None:
         self.now = text

@@ -8,6 +8,7 @@ for good is left out, where enough remain, and everything begins again without i
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +20,10 @@ import numpy as np
 from unpooled.ledger import Ledger, Traffic
 from unpooled.preprocessing.moments import Moments, moments
 from unpooled.remote.engine import Remote
+from unpooled.remote.failures import DuplicateClientError, SiteLostError, TooFewClientsError
 from unpooled.remote.messages import Reply, Request, Transport
 from unpooled.study.agreement import Agreement, DisagreementError, agree, notes
-from unpooled.study.config import Study, StudyError
+from unpooled.study.config import StoppedError, Study, StudyError
 from unpooled.study.description import Description
 from unpooled.study.envelope import Envelope, Scaling
 from unpooled.study.events import Watch, silent
@@ -30,10 +32,6 @@ from unpooled.study.journal import Journal
 from unpooled.study.patience import LostSiteError, Patient, gathered
 from unpooled.study.results import Result, write
 from unpooled.study.sites_data import Enveloped, SitesData, sites_data
-
-
-class StoppedError(StudyError):
-    """A study that could not go on; it can be resumed."""
 
 
 def run_study(
@@ -61,16 +59,21 @@ def run_study(
         try:
             result = _Attempt(study, journal, sites, watch).result(without, began)
             break
-        except LostSiteError as lost:
+        except (LostSiteError, SiteLostError) as lost:
+            journal.forget_last()  # who sent what cannot be used is to be asked again, should it be resumed
             without |= lost.reasons
             left = [site for site in sites if site not in without]
             if len(left) < study.minimum_sites:
+                said = "; ".join(f"{site}: {reason}" for site, reason in lost.reasons.items())
                 raise StoppedError(
-                    f"{lost}; {len(left)} of at least {study.minimum_sites} sites are left "
+                    f"{said}; {len(left)} of at least {study.minimum_sites} sites are left "
                     "(limits.minimum_sites)"
                 ) from None
             watch("left out", {"sites": lost.reasons, "left": left})
             journal.begin(left, without)
+        except TooFewClientsError as error:
+            journal.forget_last()
+            raise StoppedError(f"{error} (limits.minimum_sites)") from None
         except DisagreementError as differ:
             journal.delete()
             _tell(journal, study, {site: {"unfit": r} for site, r in differ.by_site.items()})
@@ -80,7 +83,9 @@ def run_study(
             raise
     write(result, folder)
     journal.delete()
-    _tell(journal, study, {site: {"done": result.summary().splitlines()[0]} for site in result.rows})
+    words: dict[str, str] = {site: result.summary().splitlines()[0] for site in result.rows}
+    words |= {site: f"this site was left out: {why}" for site, why in without.items()}
+    _tell(journal, study, {site: {"done": said} for site, said in words.items()})
     watch("done", {"folder": str(folder), "summary": result.summary()})
     return result
 
@@ -175,8 +180,11 @@ def _raw(model: Fitted, scaling: Scaling | None) -> tuple[Any, Any]:
 
 
 def _tell(journal: Journal, study: Study, words: Mapping[str, Mapping[str, Any]]) -> None:
-    """Say something to sites; who does not hear it is not waited for."""
+    """Say something to sites; who is not there is not waited for."""
     assert journal.transport is not None
     envelope = Envelope.of(study)
     transport = journal.transport.transport  # type: ignore[attr-defined]
+    with contextlib.suppress(DuplicateClientError):
+        there = transport.holders()
+        words = {site: spec for site, spec in words.items() if site in there}
     transport.exchange({site: envelope.around(Request("tell", spec, {})) for site, spec in words.items()})
