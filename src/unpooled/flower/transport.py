@@ -22,7 +22,7 @@ from unpooled.wording import counted
 
 UNAVAILABLE = (3, 4, 5)  # Flower's codes for a message, a reply or a node that is gone
 LOOK_SECONDS = 1.0  # between two looks for a node that is to come back
-SLOW_SECONDS = 15.0  # after which it is told for whom an exchange waits
+SLOW_SECONDS = 30.0  # after which it is told for whom an exchange waits
 
 Tell = Callable[[str, Mapping[str, Any]], None]
 """Told "waiting", "gone" and "back", with ``sites``, and ``seconds`` for which they are waited for."""
@@ -127,10 +127,10 @@ class Exchange:
                 self.gone[name] = now + transport.return_seconds
             else:
                 self.heard[name] = answer(name, message)
+        self._miss()
         if (self.asked or self.gone) and now - self.looked >= LOOK_SECONDS:
             self.looked = now
             self._look(now)
-        self._miss()
         if self.asked and now >= self.slow:
             self.slow = float("inf")
             self._tell("waiting", self.asked.values(), now - self.began)
@@ -154,6 +154,7 @@ class Exchange:
         back = roster.restarted()
         for number in [number for number in self.asked if self.nodes[number] in back]:
             self.gone[self.asked.pop(number)] = now + self.transport.return_seconds
+        self._miss()
         if self.gone and (back or roster.has_news()):
             self._ask(roster.look())
 

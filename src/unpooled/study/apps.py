@@ -36,9 +36,11 @@ def coordinate(grid: Any, context: Any) -> None:
         )
         run_study(study, transport, Path(str(config["results"])), resume=bool(config["resume"]), watch=watch)
     except StudyError as error:
-        watch("failed", {"text": str(error), "resumable": isinstance(error, StoppedError)})
+        can = isinstance(error, StoppedError)
+        watch("failed", {"text": str(error), "resumable": can, "unexpected": False})
     except Exception as error:
-        watch("failed", {"text": f"{type(error).__name__}: {error}", "resumable": True})
+        text = f"{type(error).__name__}: {error}"
+        watch("failed", {"text": text, "resumable": True, "unexpected": True})
         traceback.print_exc()
         raise
 

@@ -36,6 +36,7 @@ def join(
                 with SuperNode(logs, study.address, ca, key, config) as node:
                     node.until_connected(max(last + study.join_timeout - time.monotonic(), 1.0))
                     say(f"connected to {study.address} as {desk.site}")
+                    said = ""
                     while node.returncode is None and not desk.told:
                         time.sleep(LOOK)
                     if desk.told:

@@ -65,7 +65,7 @@ def run(
     host = "127.0.0.1" if host == "localhost" else host
     follower = Follower(events)
     with Board(console, study.sites) as board:
-        board.see("note", {"text": "starting Flower's SuperLink"})
+        board.see("starting", {})
         for restart in range(RESTARTS + 1):
             config: dict[str, Setting] = {
                 "study": str(path.absolute()),
@@ -108,10 +108,17 @@ def _carried_out(
                 link.register(Keys(keys).public(site), site)
         return _followed(link, link.run(app), follower, board)
     except ProcessError:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            link.process.wait(ENDING)
+        if _has_ended(link):
             return None
-        raise  # it is there, and complains
+        raise
+
+
+def _has_ended(link: SuperLink) -> bool:
+    """Whether something went wrong because the SuperLink was killed, which takes a moment to be seen."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        link.process.wait(ENDING)
+        return True
+    return False
 
 
 def _tls(study: Study, keys: Path | None) -> Certificates | None:
@@ -135,12 +142,14 @@ def _followed(link: SuperLink, number: int, follower: Follower, board: Board) ->
             if kind == "done":
                 return str(event["summary"])
             if kind == "failed":
+                if event["unexpected"] and _has_ended(link):
+                    return None
                 raise (StoppedError if event["resumable"] else StudyError)(event["text"])
             board.see(kind, event)
         if link.process.returncode is not None:
             return None
         if status.is_finished:  # and has not said how
-            early = f"({status.details or status.status}); its log is in {link.folder / 'superlink.log'}"
+            early = f"({status.details or status.status}); its log is {link.folder / 'superlink.log'}"
             if follower.path.exists():
                 raise StoppedError(f"the server app ended early {early}")
             raise StudyError(f"the server app did not start {early}")
