@@ -10,9 +10,13 @@ import pytest
 import unpooled as up
 from tests.flower.apps import DATA, FAST, OPTIONS, PROBLEM, SITES, same
 from tests.flower.certificates import make_certificates, make_key
+from tests.study.sites import study, tables
 from unpooled.flower import SuperLink, SuperNode, write_app
 from unpooled.flower.guarded import ProcessError
 from unpooled.remote.messages import Reply
+from unpooled.study import joining, table
+from unpooled.study.config import StudyError
+from unpooled.study.desk import StudyDesk
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,6 +89,21 @@ def test_an_unregistered_key_is_refused(deployment, folder):
     stranger = SuperNode(folder / "stranger", link.address, certificates.ca, private, {"client-id": "north"})
     with stranger, pytest.raises(ProcessError, match="supernode ended with exit status"):
         stranger.until_connected(60.0)
+
+
+def test_a_site_whose_key_is_not_taken_says_so(deployment, folder, monkeypatch):
+    """As `unpooled site join` does, without the minutes in which a coordinator may still be starting."""
+    link, certificates, _ = deployment
+    monkeypatch.setattr(joining, "REGISTERING", 0.0)
+    private, _ = make_key(folder / "keys", "nobody")
+    asked = study(address=link.address, sites=["bern"], limits={"join_timeout": 60})
+    tables()["bern"].to_csv(folder / "bern.csv", index=False)
+    desk = StudyDesk(asked, "bern", table.read(folder / "bern.csv"))
+    said = []
+    with pytest.raises(StudyError, match="does not take this site's key: it was not made for this study, or"):
+        joining.join(asked, desk, private, certificates.ca, folder / "nobody", said.append)
+    assert "does not take this site in yet" in said[0]
+    assert desk.answers == 0
 
 
 def test_a_run_that_fails_is_seen_to_fail(deployment, folder):

@@ -8,8 +8,8 @@ from flwr.serverapp import ServerApp
 
 from tests.flower.simulation import simulated
 from unpooled.flower.client import answering
-from unpooled.flower.roster import DuplicateClientError
 from unpooled.flower.transport import GridTransport
+from unpooled.remote.failures import DuplicateClientError
 from unpooled.remote.messages import Failure, Reply, Request
 
 NAMES = ("b", "a", "c", "twin", "d", "twin")
@@ -88,7 +88,7 @@ def test_everyone_answers_by_client_id_in_the_order_asked(seen):
 
 
 def test_two_nodes_with_one_id_are_refused_by_name(seen):
-    assert "2 nodes say that they are client 'twin'" in seen["twins"]
+    assert "2 nodes say that they are 'twin'" in seen["twins"]
 
 
 def test_who_fails_says_why_and_the_others_count(seen):

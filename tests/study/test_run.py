@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,12 +11,12 @@ import unpooled as up
 from tests.study.sites import FEATURES, SITES, study, tables
 from unpooled.preprocessing import encode
 from unpooled.remote.direct import Direct
-from unpooled.remote.messages import Failure
+from unpooled.remote.messages import Failure, Reply
 from unpooled.study import table as tables_of
 from unpooled.study.agreement import DisagreementError
 from unpooled.study.audit import Audit
-from unpooled.study.config import StudyError
-from unpooled.study.coordinator import StoppedError, run_study
+from unpooled.study.config import StoppedError, StudyError
+from unpooled.study.coordinator import run_study
 from unpooled.study.desk import StudyDesk
 
 CATEGORICAL = ["smoker", "ward"]
@@ -275,6 +276,55 @@ def test_a_site_that_comes_back_in_time_is_waited_for(files, tmp_path):
     np.testing.assert_array_equal(result.coef, known.coef)
     assert "lost" in seen
     assert "left out" not in seen
+
+
+class Spoiling(Direct):
+    """A transport on which one site's numbers of a kind are not finite, or fewer than they should be."""
+
+    def __init__(self, desks, site, kind, spoil):
+        super().__init__(desks)
+        self.site, self.kind, self.spoil = site, kind, spoil
+
+    def exchange(self, requests):
+        replies = super().exchange(requests)
+        if requests and next(iter(requests.values())).kind == self.kind and self.site in replies:
+            spec, arrays = replies[self.site]
+            replies[self.site] = Reply(spec, {name: self.spoil(array) for name, array in arrays.items()})
+        return replies
+
+
+SPOILT = {
+    "NaN": (lambda array: np.full(array.shape, np.nan), r"genf: its \w+ holds NaN"),
+    "shape": (lambda array: np.ones((2, 3, 4)), r"genf: its \w+ has shape \(2, 3, 4\)"),
+}
+
+
+@pytest.mark.parametrize("kind", SPOILT)
+def test_a_site_that_sends_what_cannot_be_used_is_named_and_left_out(files, tmp_path, kind):
+    spoil, words = SPOILT[kind]
+    asked = study(limits={"minimum_sites": 3})
+    at = desks(asked, files)
+    result = run_study(asked, Spoiling(at, "genf", "ask", spoil), tmp_path / "left out")
+    assert list(result.rows) == ["basel", "bern", "zurich"]
+    assert re.match(words.replace("genf:", "genf was left out:"), result.notes[0])
+    [told] = at["genf"].told
+    assert told["done"].startswith("this site was left out: its ")
+    asked = study()
+    with pytest.raises(StoppedError, match=rf"{words}.*; 3 of at least 4 sites are left"):
+        run_study(asked, Spoiling(desks(asked, files), "genf", "ask", spoil), tmp_path / "stopped")
+    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
+    mended = run_study(asked, Direct(desks(asked, files)), tmp_path / "stopped", resume=True)
+    np.testing.assert_array_equal(mended.coef, known.coef)
+
+
+@pytest.mark.slow
+def test_a_round_with_too_few_sites_stops_and_is_resumed(files, tmp_path):
+    asked = study(solver={"method": "fast_fedda", "rounds": 4, "local_steps": 5, "batch_size": 16})
+    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
+    with pytest.raises(StoppedError, match=r"round 2 has 3 of the 4 clients .* 'genf': is not connected"):
+        run_study(asked, Failing(desks(asked, files), "genf", 20), tmp_path / "results")
+    resumed = run_study(asked, Direct(desks(asked, files)), tmp_path / "results", resume=True)
+    np.testing.assert_array_equal(resumed.coef, known.coef)
 
 
 @pytest.mark.parametrize("damage", [None, "cut", "nonsense"])

@@ -7,15 +7,11 @@ from typing import Any, NamedTuple
 
 from unpooled.flower.mailbox import post, pull
 from unpooled.flower.records import NotOursError, reply_of
+from unpooled.remote.failures import DuplicateClientError
 from unpooled.remote.messages import Holder, Request
-from unpooled.wording import counted
 
 HELLO = Request("hello", {}, {})
 """Asks for a node's client id; every client app of ours answers it without a look at its rows."""
-
-
-class DuplicateClientError(ValueError):
-    """Two nodes tell the same client id."""
 
 
 class Place(NamedTuple):
@@ -61,10 +57,7 @@ class Roster:
                 self._hello(nodes)
                 alive = sum(node in self._claims for node in nodes)
                 if alive > 1:
-                    raise DuplicateClientError(
-                        f"{counted(alive, 'node')} say that they are client {name!r}: every site must have "
-                        "an id of its own (client-id in its node config)"
-                    )
+                    raise DuplicateClientError(name, alive)
 
     def _hello(self, nodes: set[int], patient: bool = True) -> None:
         """Ask nodes for their ids; the patient wait for the answers for as long as they may take."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from unpooled.flower.mailbox import post, pull
@@ -22,6 +22,10 @@ from unpooled.wording import counted
 
 UNAVAILABLE = (3, 4, 5)  # Flower's codes for a message, a reply or a node that is gone
 LOOK_SECONDS = 1.0  # between two looks at who is there
+SLOW_SECONDS = 30.0  # after which it is told for whom an exchange waits
+
+Tell = Callable[[str, Mapping[str, Any]], None]
+"""Told "waiting", "gone" and "back", with ``sites``, and ``seconds`` for which they are waited for."""
 
 log = logging.getLogger("unpooled.flower")
 
@@ -39,6 +43,7 @@ class GridTransport:
         again, whatever its node id; as is one that was started again before Flower missed it.
     hello_seconds : how long a node may take to tell its client id.
     poll_seconds : how often replies are looked for.
+    tell : told of nodes that are slow, gone or back.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class GridTransport:
         return_seconds: float = 60.0,
         hello_seconds: float = 30.0,
         poll_seconds: float = 0.1,
+        tell: Tell | None = None,
     ):
         numbers = {"timeout": timeout, "grace": grace, "return_seconds": return_seconds}
         for name, number in {**numbers, "hello_seconds": hello_seconds, "poll_seconds": poll_seconds}.items():
@@ -59,7 +65,7 @@ class GridTransport:
         if quorum is not None and quorum < 1:
             raise ValueError(f"quorum must be a whole number ≥ 1, got {quorum!r}")
         self.grid, self.timeout, self.quorum, self.grace = grid, timeout, quorum, grace
-        self.return_seconds, self.poll_seconds = return_seconds, poll_seconds
+        self.return_seconds, self.poll_seconds, self.tell = return_seconds, poll_seconds, tell
         self.roster = Roster(grid, poll_seconds, hello_seconds)
 
     def holders(self) -> tuple[Holder, ...]:
@@ -107,7 +113,10 @@ class Exchange:
         self.asked: dict[str, tuple[Holder, Place]] = {}
         self.lost: dict[Holder, float] = {}  # until when who has gone may come back
         self.gone = set(requests)
+        self.missed = set[Holder]()  # those of whom it was told that they are gone
+        self.slow = self.began + SLOW_SECONDS
         self._ask(transport.roster.look())
+        self._miss()
 
     def is_open(self) -> bool:
         """Take in what has come; whether there is someone to wait for."""
@@ -121,6 +130,10 @@ class Exchange:
         if (self.asked or self.gone) and now - self.looked >= LOOK_SECONDS:
             self.looked = now
             self._ask(transport.roster.look(patient=False))
+        self._miss()
+        if self.asked and now >= self.slow:
+            self.slow = float("inf")
+            self._tell("waiting", (name for name, _ in self.asked.values()), now - self.began)
         replies = sum(isinstance(each, Reply) for each in self.heard.values())
         if transport.quorum is not None and replies >= transport.quorum:
             self.closing = min(self.closing, now + transport.grace)
@@ -148,6 +161,17 @@ class Exchange:
             name = there[node]
             self.asked[number] = name, places[name]
             self.gone.remove(name)
+        self._tell("back", self.missed - self.gone, 0.0)
+        self.missed &= self.gone
+
+    def _miss(self) -> None:
+        """Tell of those who have gone since this was last done."""
+        self._tell("gone", self.gone - self.missed, self.transport.return_seconds)
+        self.missed |= self.gone
+
+    def _tell(self, event: str, names: Iterable[Holder], seconds: float) -> None:
+        if self.transport.tell is not None and (sites := sorted(names)):
+            self.transport.tell(event, {"sites": sites, "seconds": seconds})
 
 
 def answer(name: Holder, message: Any) -> Reply | Failure:

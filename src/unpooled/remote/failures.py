@@ -16,6 +16,14 @@ class SiteLostError(RuntimeError):
         self.reasons = dict(reasons)
 
 
+class DuplicateClientError(ValueError):
+    """Two holders tell the same id, ``name``."""
+
+    def __init__(self, name: Holder, count: int):
+        super().__init__(f"{count} nodes say that they are {name!r}: every site must have an id of its own")
+        self.name = name
+
+
 class TooFewClientsError(RuntimeError):
     """A round in which fewer clients took part than have to. ``reasons`` has a sentence for each lost one."""
 

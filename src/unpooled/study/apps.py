@@ -9,8 +9,8 @@ from typing import Any
 from unpooled.flower.client import answering
 from unpooled.flower.installed import serverapp
 from unpooled.flower.transport import GridTransport
-from unpooled.study.config import StudyError, load
-from unpooled.study.coordinator import StoppedError, run_study
+from unpooled.study.config import StoppedError, StudyError, load
+from unpooled.study.coordinator import run_study
 from unpooled.study.events import EventFile
 from unpooled.study.link import DeskLink
 
@@ -32,12 +32,15 @@ def coordinate(grid: Any, context: Any) -> None:
             quorum=study.minimum_sites if study.is_federated else None,
             grace=study.grace,
             return_seconds=study.grace,
+            tell=watch,
         )
         run_study(study, transport, Path(str(config["results"])), resume=bool(config["resume"]), watch=watch)
     except StudyError as error:
-        watch("failed", {"text": str(error), "resumable": isinstance(error, StoppedError)})
+        can = isinstance(error, StoppedError)
+        watch("failed", {"text": str(error), "resumable": can, "unexpected": False})
     except Exception as error:
-        watch("failed", {"text": f"{type(error).__name__}: {error}", "resumable": True})
+        text = f"{type(error).__name__}: {error}"
+        watch("failed", {"text": text, "resumable": True, "unexpected": True})
         traceback.print_exc()
         raise
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from rich.box import SIMPLE
@@ -50,7 +50,9 @@ class Board:
 
     def see(self, event: str, data: Mapping[str, Any]) -> None:
         """Take in an event."""
-        if event == "joined":
+        if event == "starting":
+            self._line("starting Flower's SuperLink")
+        elif event == "joined":
             for site in self.states:
                 self.states[site] = "[green]joined[/]" if site in data["sites"] else "[dim]waiting[/]"
             here, wanted = len(data["sites"]), len(data["wanted"])
@@ -63,24 +65,43 @@ class Board:
         elif event == "asked":
             words = WORDS.get(data["kind"], data["kind"])
             self._line(f"exchange {data['number']}: {words}, of {counted(data['sites'], 'site')}")
+        elif event == "waiting":
+            who = ", ".join(data["sites"])
+            self._keep(f"no answer from {who} so far, after {data['seconds']:.0f} s")
+        elif event == "gone":
+            self._all(data["sites"], "[yellow]not connected[/]")
+            who, are = ", ".join(data["sites"]), "is" if len(data["sites"]) == 1 else "are"
+            self._keep(f"{who} {are} not connected; waiting {data['seconds']:.0f} s for the way back")
+        elif event == "back":
+            self._all(data["sites"], "[green]back[/]")
+            self._keep(f"back: {', '.join(data['sites'])}")
         elif event == "lost":
             for site, reason in data["sites"].items():
                 self.states[site] = f"[yellow]no answer[/] [dim]{escape(str(reason))}[/]"
             who = "; ".join(f"{site} {reason}" for site, reason in data["sites"].items())
-            self._line(f"no answer from {who}; waiting {data['seconds']:.0f} s more")
+            then = f"asking again for {data['seconds']:.0f} s" if data["seconds"] else "going on"
+            self._keep(f"{who}; {then}")
         elif event == "left out":
             for site, reason in data["sites"].items():
                 self.states[site] = f"[red]left out[/] [dim]{escape(str(reason))}[/]"
-            self._line(f"{', '.join(data['sites'])} left out; beginning again with {', '.join(data['left'])}")
+            self._keep(f"{', '.join(data['sites'])} left out; beginning again with {', '.join(data['left'])}")
         elif event == "note":
-            self._line(str(data["text"]))
+            self._keep(str(data["text"]))
         if self.live is not None:
             self.live.update(self._view())
+
+    def _all(self, sites: Iterable[str], state: str) -> None:
+        for site in sites:
+            self.states[site] = state
 
     def _line(self, text: str) -> None:
         self.now = text
         if self.live is None:
-            self.console.print(f"  {text}", markup=False, soft_wrap=True)
+            self._keep(text)
+
+    def _keep(self, text: str) -> None:
+        """What is to stay on a terminal too, above the table: whatever is not as usual."""
+        self.console.print(f"  {text}", markup=False, soft_wrap=True)
 
     def _view(self) -> Group:
         table = Table("site", "rows", "", box=SIMPLE, pad_edge=False)

@@ -119,8 +119,7 @@ def run(
 ) -> None:
     """Wait for the sites, agree, fit, and write the results."""
     with complaints():
-        from unpooled.study.config import load
-        from unpooled.study.coordinator import StoppedError
+        from unpooled.study.config import StoppedError, load
         from unpooled.study.running import run as coordinate
 
         study = load(path)
@@ -128,17 +127,22 @@ def run(
         out.print(
             f"Study [bold]{study.name}[/] on {study.address}; at least {study.minimum_sites} sites are needed"
         )
-        again = f"unpooled study run {path} --resume"
+        chosen = [] if results is None else [f"--results {results}"]
+        chosen += ["--insecure"] if insecure else [f"--keys {keys}"]
+        chosen += [] if bind is None else [f"--bind {bind}"]
+        again = " ".join([f"unpooled study run {path}", *chosen, "--resume"])
         try:
             summary = coordinate(
                 study, path, folder, None if insecure else keys, out, resume=resume, bind=bind
             )
         except StoppedError as error:
             out.print(f"[red]✗[/] {_escaped(error)}", soft_wrap=True)
-            out.print(f"  What was answered is kept. To go on: [bold]{again}[/]", soft_wrap=True)
+            out.print("  What was answered is kept. To go on:")
+            out.print(f"  [bold]{again}[/]", soft_wrap=True)
             raise typer.Exit(3) from None
         except KeyboardInterrupt:
-            out.print(f"Interrupted. To go on: [bold]{again}[/]", soft_wrap=True)
+            out.print("Interrupted. What was answered is kept. To go on:")
+            out.print(f"  [bold]{again}[/]", soft_wrap=True)
             raise typer.Exit(130) from None
     out.print(summary, markup=False, soft_wrap=True)
     out.print(f"[green]✓[/] {folder}: coefficients.csv, result.json, summary.txt", soft_wrap=True)

@@ -21,6 +21,10 @@ class StudyError(ValueError):
     """What is wrong with a study, for the one who runs it or takes part; printed without a stack trace."""
 
 
+class StoppedError(StudyError):
+    """A study that could not go on; it can be resumed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Study:
     """A study as ``study.toml`` states it; the fields are those of ``settings.KEYS``."""

@@ -8,6 +8,7 @@ for good is left out, where enough remain, and everything begins again without i
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +20,10 @@ import numpy as np
 from unpooled.ledger import Ledger, Traffic
 from unpooled.preprocessing.moments import Moments, moments
 from unpooled.remote.engine import Remote
-from unpooled.remote.failures import TooFewClientsError
+from unpooled.remote.failures import DuplicateClientError, SiteLostError, TooFewClientsError
 from unpooled.remote.messages import Reply, Request, Transport
 from unpooled.study.agreement import Agreement, DisagreementError, agree, notes
-from unpooled.study.config import Study, StudyError
+from unpooled.study.config import StoppedError, Study, StudyError
 from unpooled.study.description import Description
 from unpooled.study.envelope import Envelope, Scaling
 from unpooled.study.events import Watch, silent
@@ -31,10 +32,6 @@ from unpooled.study.journal import Journal
 from unpooled.study.patience import LostSiteError, Patient, gathered
 from unpooled.study.results import Result, write
 from unpooled.study.sites_data import Enveloped, SitesData, sites_data
-
-
-class StoppedError(StudyError):
-    """A study that could not go on; it can be resumed."""
 
 
 def run_study(
@@ -62,21 +59,25 @@ def run_study(
         try:
             result = _Attempt(study, journal, sites, watch).result(without, began)
             break
-        except LostSiteError as lost:
-            if lost.is_refusal:
+        except (LostSiteError, SiteLostError) as lost:
+            journal.forget_last()  # who sent what cannot be used is to be asked again, should it be resumed
+            if isinstance(lost, LostSiteError) and lost.is_refusal:
                 _tell(transport, study, {site: {"unfit": [reason]} for site, reason in lost.reasons.items()})
             without |= lost.reasons
             left = [site for site in sites if site not in without]
             if len(left) < study.minimum_sites:
+                said = "; ".join(f"{site}: {reason}" for site, reason in lost.reasons.items())
                 raise StoppedError(
-                    f"{lost}; {len(left)} of at least {study.minimum_sites} sites are left "
+                    f"{said}; {len(left)} of at least {study.minimum_sites} sites are left "
                     "(limits.minimum_sites)"
                 ) from None
             watch("left out", {"sites": lost.reasons, "left": left})
             journal.begin(left, without)
         except TooFewClientsError as few:
-            journal.forget()
-            raise StoppedError(str(few)) from None
+            journal.forget_last()
+            raise StoppedError(f"{few} (limits.minimum_sites)") from None
+        except DuplicateClientError as twins:
+            raise StoppedError(str(twins)) from None
         except ValueError as error:  # to do the same again would bring the same
             journal.delete()
             differ = error.by_site if isinstance(error, DisagreementError) else {}
@@ -86,7 +87,9 @@ def run_study(
             raise error if isinstance(error, StudyError) else StudyError(str(error)) from None
     write(result, folder)
     journal.delete()
-    _tell(transport, study, {site: {"done": result.summary().splitlines()[0]} for site in result.rows})
+    told = {site: result.summary().splitlines()[0] for site in result.rows}
+    told |= {site: f"this site was left out: {why}" for site, why in without.items()}
+    _tell(transport, study, {site: {"done": said} for site, said in told.items()})
     watch("done", {"folder": str(folder), "summary": result.summary()})
     return result
 
@@ -181,6 +184,9 @@ def _raw(model: Fitted, scaling: Scaling | None) -> tuple[Any, Any]:
 
 
 def _tell(transport: Transport, study: Study, words: Mapping[str, Mapping[str, Any]]) -> None:
-    """Say something to sites; who does not hear it is not waited for."""
+    """Say something to sites; who is not there is not waited for."""
     envelope = Envelope.of(study)
+    with contextlib.suppress(DuplicateClientError):
+        there = transport.holders()
+        words = {site: spec for site, spec in words.items() if site in there}
     transport.exchange({site: envelope.around(Request("tell", spec, {})) for site, spec in words.items()})

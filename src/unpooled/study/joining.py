@@ -14,7 +14,7 @@ from unpooled.study.link import DeskServer
 
 LOOK = 0.2  # seconds between two looks
 LINGER = 5.0  # seconds in which the last reply gets through
-REGISTERING = 60.0  # seconds in which a coordinator that has just started registers all keys
+REGISTERING = 180.0  # seconds in which a coordinator registers all keys, or gives up one that was killed
 UNKNOWN = "Failed to activate SuperNode"  # what Flower says of a key that is not registered, or not yet
 PAUSE = 2.0  # seconds until a node that ended is started again
 
@@ -26,7 +26,8 @@ def join(
 
     A node that was connected and ends, because the coordinator was started anew, is started again.
     """
-    began = last = time.monotonic()
+    last = time.monotonic()  # when this site was last connected, or began
+    refused = float("inf")  # since when the coordinator has been there and has not taken it in
     said = ""
     with DeskServer(desk) as server:
         config = {"client-id": desk.site, "desk": str(server.folder)}
@@ -35,17 +36,21 @@ def join(
                 with SuperNode(logs, study.address, ca, key, config) as node:
                     node.until_connected(max(last + study.join_timeout - time.monotonic(), 1.0))
                     say(f"connected to {study.address} as {desk.site}")
+                    said = ""
                     while node.returncode is None and not desk.told:
                         time.sleep(LOOK)
                     if desk.told:
                         time.sleep(LINGER)
                         return _ended(desk)
-                last, now = time.monotonic(), f"the connection to {study.address} is lost; trying again"
+                last, refused = time.monotonic(), float("inf")
+                now = f"the connection to {study.address} is lost; trying again"
             except ProcessError as error:
-                patience = REGISTERING if UNKNOWN in str(error) and last == began else study.join_timeout
-                if not _may_pass(str(error)) or time.monotonic() > last + patience:
-                    raise StudyError(_translated(str(error), study, logs)) from None
-                now = f"no coordinator takes this site in at {study.address} yet; trying again"
+                words, then = str(error), time.monotonic()
+                refused = min(refused, then) if UNKNOWN in words else float("inf")
+                is_late = then > min(last + study.join_timeout, refused + REGISTERING)
+                if is_late or not _may_pass(words):
+                    raise StudyError(_translated(words, study, logs)) from None
+                now = _not_yet(words, study)
             if now != said:
                 say(now)
                 said = now
@@ -55,6 +60,15 @@ def join(
 def _may_pass(words: str) -> bool:
     """Whether the coordinator may not be there yet, or may still be registering keys."""
     return "Exit Code: 305" in words and "certificate" not in words.lower()
+
+
+def _not_yet(words: str, study: Study) -> str:
+    if UNKNOWN in words:
+        return (
+            f"{study.address} does not take this site in yet: it is starting, or has not let go of this "
+            "site's last connection, which takes up to a minute; trying again"
+        )
+    return f"no coordinator answers at {study.address} yet; trying again"
 
 
 def _ended(desk: StudyDesk) -> str:
@@ -71,7 +85,10 @@ def _translated(words: str, study: Study, logs: Path) -> str:
     """What Flower says, in words of a study."""
     low, more = words.lower(), f" The log is {logs / 'supernode.log'}."
     if UNKNOWN.lower() in low:
-        return f"{study.address} does not know this site's key: was it made for this study?{more}"
+        return (
+            f"{study.address} does not take this site's key: it was not made for this study, "
+            f"or another process has joined with it{more}"
+        )
     if "certificate_verify_failed" in low or "handshake failed" in low or "ssl_error" in low:
         return f"{study.address} did not show a certificate that ca.crt vouches for.{more}"
     if "did not connect" in low:

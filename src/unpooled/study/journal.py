@@ -45,10 +45,7 @@ class Journal:
         if resume:
             self._read_state()
         elif folder.exists():
-            raise StudyError(
-                f"{folder} holds a study that was not finished: --resume goes on with it; "
-                "delete it to begin anew"
-            )
+            raise unfinished(folder)
         else:
             folder.mkdir(parents=True, mode=0o700)
             self.save()
@@ -98,6 +95,10 @@ class Journal:
         self._keep(path, key, found)
         return found
 
+    def forget_last(self) -> None:
+        """The last answers were of no use: a study that is resumed asks for them again."""
+        (self.folder / f"{self.count:06}.npz").unlink(missing_ok=True)
+
     def close(self) -> None:
         """Let go of what was started."""
         assert self.transport is not None
@@ -106,10 +107,6 @@ class Journal:
     def save(self) -> None:
         """Write who takes part."""
         self._write(self.folder / "state.json", json.dumps(self.state, indent=1).encode())
-
-    def forget(self) -> None:
-        """Drop the last answers: too few sites gave one, and they are to be asked again."""
-        (self.folder / f"{self.count:06}.npz").unlink(missing_ok=True)
 
     def delete(self) -> None:
         """The study is done."""
@@ -183,6 +180,13 @@ class Journal:
                 "resume with the same versions, or begin anew"
             )
         self.state = found
+
+
+def unfinished(folder: Path) -> StudyError:
+    """What to say of a checkpoint in the way of a new study."""
+    return StudyError(
+        f"{folder} holds a study that was not finished: --resume goes on with it; delete it to begin anew"
+    )
 
 
 def _digest(requests: Mapping[str, Request]) -> str:

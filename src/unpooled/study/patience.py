@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from unpooled.remote.failures import DuplicateClientError
 from unpooled.remote.messages import Failure, Holder, Reply, Request, Transport
-from unpooled.study.config import Study, StudyError
+from unpooled.study.config import StoppedError, Study
 from unpooled.study.events import Watch
 
 PAUSE = 0.5  # seconds between two looks at who is there
@@ -69,21 +70,30 @@ def gathered(
 ) -> list[str]:
     """Wait for the sites: for all of ``wanted``, or for ``least`` and then ``grace`` seconds more."""
     began = time.monotonic()
-    enough, known = float("inf"), None
+    enough, known, twins = float("inf"), None, ""
+    here: tuple[Holder, ...] = ()
     while True:
-        there = [site for site in wanted if site in transport.holders()]
+        try:
+            here, twins = transport.holders(), ""
+        except DuplicateClientError as error:  # whose rows are meant only the sites can settle
+            if twins != error.name:
+                twins = str(error.name)
+                text = f"two have joined as {twins}: nothing begins until one of them leaves"
+                watch("note", {"text": text})
+        there = [site for site in wanted if site in here and not twins]
         now = time.monotonic()
-        if there != known:
+        if there != known and not twins:
             watch("joined", {"sites": there, "wanted": list(wanted), "least": least})
             known = there
             enough = now + study.grace if len(there) >= least else float("inf")
-        if len(there) == len(wanted) or now >= enough:
+        if not twins and (len(there) == len(wanted) or now >= enough):
             return there
         if now - began >= study.join_timeout:
             missing = ", ".join(site for site in wanted if site not in there)
-            raise StudyError(
+            why = f"two have joined as {twins}" if twins else f"missing: {missing}"
+            raise StoppedError(
                 f"{len(there)} of at least {least} sites joined within {study.join_timeout:g} s "
-                f"(limits.join_timeout); missing: {missing}"
+                f"(limits.join_timeout); {why}"
             )
         time.sleep(PAUSE)
 

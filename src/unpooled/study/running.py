@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
+import subprocess
 import time
 from pathlib import Path
 
@@ -10,15 +12,18 @@ from rich.console import Console
 
 from unpooled.flower.app_folder import Setting, write_app
 from unpooled.flower.guarded import ProcessError
-from unpooled.flower.processes import Certificates, SuperLink
+from unpooled.flower.processes import Certificates, RunStatus, SuperLink
 from unpooled.study.board import Board
-from unpooled.study.config import Study, StudyError
-from unpooled.study.coordinator import StoppedError
+from unpooled.study.config import StoppedError, Study, StudyError
 from unpooled.study.events import Follower
+from unpooled.study.journal import unfinished
 from unpooled.study.keys import Keys, check_server
 
 LOOK = 0.2  # seconds between two looks at what the server app says
 ASK = 10.0  # seconds between two looks at whether it is still there
+ENDING = 3.0  # seconds in which a SuperLink that was killed is seen to have ended
+RESTARTS = 3  # of a SuperLink that ends by itself; the answers so far are kept
+SERVER, CLIENT = "unpooled.study.apps:server", "unpooled.study.apps:client"
 
 
 def is_loopback(host: str) -> bool:
@@ -49,36 +54,71 @@ def run(
     bind: str | None = None,
 ) -> str:
     """Run a study over Flower; its summary. ``keys`` None talks in clear, on loopback only."""
-    results.mkdir(parents=True, exist_ok=True)
-    if (results / "result.json").exists():
-        raise StudyError(
-            f"{results / 'result.json'} is there already: move it away, or choose another folder"
-        )
+    checkpoint = results / "checkpoint"
+    _check_folder(results, checkpoint, resume)
+    tls = _tls(study, keys)
     logs = results / "logs"
-    logs.mkdir(exist_ok=True)
+    logs.mkdir(parents=True, exist_ok=True)
     events = logs / "events.jsonl"
     events.unlink(missing_ok=True)
     host = bind or (study.host if is_loopback(study.host) else "0.0.0.0")
     host = "127.0.0.1" if host == "localhost" else host
-    config: dict[str, Setting] = {
-        "study": str(path.absolute()),
-        "results": str(results.absolute()),
-        "events": str(events.absolute()),
-        "resume": resume,
-    }
-    app = write_app(
-        logs / "app", "unpooled.study.apps:server", "unpooled.study.apps:client", config, "unpooled-study"
-    )
+    follower = Follower(events)
+    with Board(console, study.sites) as board:
+        board.see("starting", {})
+        for restart in range(RESTARTS + 1):
+            config: dict[str, Setting] = {
+                "study": str(path.absolute()),
+                "results": str(results.absolute()),
+                "events": str(events.absolute()),
+                "resume": (checkpoint / "state.json").exists() if restart else resume,
+            }
+            app = write_app(logs / "app", SERVER, CLIENT, config, "unpooled-study")
+            try:
+                with SuperLink(logs, host, study.port, tls, tls is not None) as link:
+                    summary = _carried_out(link, app, study, keys, follower, board)
+            except ProcessError as error:
+                raise StudyError(_translated(str(error), study, logs)) from None
+            if summary is not None:
+                return summary
+            status = link.process.returncode
+            board.see("note", {"text": f"the SuperLink ended (status {status}); it is started again"})
+    raise StoppedError(f"the SuperLink ended {RESTARTS + 1} times; its log is {logs / 'superlink.log'}")
+
+
+def _check_folder(results: Path, checkpoint: Path, resume: bool) -> None:
+    """Refuse before anything starts what the server app would refuse later."""
+    if checkpoint.exists() and not resume:
+        raise unfinished(checkpoint)
+    if (results / "result.json").exists() and not checkpoint.exists():
+        raise StudyError(
+            f"{results / 'result.json'} is there already: move it away, or choose another folder"
+        )
+    if resume and not checkpoint.exists():
+        raise StudyError(f"there is nothing to resume in {checkpoint}")
+
+
+def _carried_out(
+    link: SuperLink, app: Path, study: Study, keys: Path | None, follower: Follower, board: Board
+) -> str | None:
+    """The study's summary; None where the SuperLink ended before that."""
     try:
-        with SuperLink(logs, host, study.port, _tls(study, keys), keys is not None) as link:
-            if keys is not None:
-                for site in study.sites:
-                    link.register(Keys(keys).public(site), site)
-            number = link.run(app)
-            with Board(console, study.sites) as board:
-                return _followed(link, number, Follower(events), board)
-    except ProcessError as error:
-        raise StudyError(_translated(str(error), study, logs)) from None
+        if keys is not None:
+            for site in study.sites:
+                link.register(Keys(keys).public(site), site)
+        return _followed(link, link.run(app), follower, board)
+    except ProcessError:
+        if _has_ended(link):
+            return None
+        raise
+
+
+def _has_ended(link: SuperLink) -> bool:
+    """Whether something went wrong because the SuperLink was killed, which takes a moment to be seen."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        link.process.wait(ENDING)
+        return True
+    return False
 
 
 def _tls(study: Study, keys: Path | None) -> Certificates | None:
@@ -93,28 +133,29 @@ def _tls(study: Study, keys: Path | None) -> Certificates | None:
     return Certificates(own.ca.absolute(), own.certificate.absolute(), own.key.absolute())
 
 
-def _followed(link: SuperLink, number: int, follower: Follower, board: Board) -> str:
-    """Show what happens until the study ends."""
-    asked = time.monotonic()
+def _followed(link: SuperLink, number: int, follower: Follower, board: Board) -> str | None:
+    """Show what happens until the study ends; None where the SuperLink does before."""
+    asked, status = time.monotonic(), RunStatus("")
     while True:
         for event in follower.new():
             kind = event.pop("event")
             if kind == "done":
                 return str(event["summary"])
             if kind == "failed":
+                if event["unexpected"] and _has_ended(link):
+                    return None
                 raise (StoppedError if event["resumable"] else StudyError)(event["text"])
             board.see(kind, event)
+        if link.process.returncode is not None:
+            return None
+        if status.is_finished:  # and has not said how
+            early = f"({status.details or status.status}); its log is {link.folder / 'superlink.log'}"
+            if follower.path.exists():
+                raise StoppedError(f"the server app ended early {early}")
+            raise StudyError(f"the server app did not start {early}")
         if time.monotonic() - asked > ASK:
             asked = time.monotonic()
             status = link.status(number)
-            if status.is_finished and not follower.path.exists():
-                raise StudyError(f"the coordinator did not start ({status.details or status.status})")
-            if status.is_finished and not (late := follower.new()):
-                raise StoppedError(f"the coordinator ended early ({status.details or status.status})")
-            if status.is_finished:
-                for event in late:
-                    if event["event"] == "done":
-                        return str(event["summary"])
         time.sleep(LOOK)
 
 

@@ -1,0 +1,84 @@
+"""The commands of a study in terminals of their own, which can be killed with all that they have started."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+MARK = "UNPOOLED_TEST_TERMINAL"  # in the environment of a command and of all that it starts
+SECONDS = 240.0
+
+
+class Terminal:
+    """A command that runs in a folder, with its words in a file."""
+
+    def __init__(self, folder, name, *arguments):
+        self.mark, self.log = uuid.uuid4().hex, folder / f"{name}.txt"
+        unpooled = shutil.which("unpooled", path=str(Path(sys.executable).parent))
+        with self.log.open("ab") as file:
+            self.process = subprocess.Popen(
+                [unpooled, *map(str, arguments)],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, MARK: self.mark},
+            )
+
+    @property
+    def words(self):
+        return self.log.read_text("utf-8")
+
+    def running(self):
+        """Everything that belongs to it, whoever is its parent now."""
+        found = set()
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                is_ours = entry.name.isdigit() and self.mark.encode() in (entry / "environ").read_bytes()
+                if is_ours and (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                    found.add(int(entry.name))
+        return found
+
+    def kill(self):
+        """A power cut: everything at once, without a word."""
+        for pid in sorted(self.running(), reverse=True):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        until(lambda: not self.running(), "everything to be dead")
+
+    def kill_one(self):
+        """Only the command itself; what it has started is to go by itself."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        until(lambda: not self.running(), "what was started to end by itself")
+
+    def ends(self):
+        """The exit status; nothing is left then."""
+        until(lambda: self.process.poll() is not None, f"the end of it:\n{self.words}")
+        until(lambda: not self.running(), "what was started to end too", 20.0)
+        return self.process.returncode
+
+    def stop(self):
+        """Ctrl-C, as often as it takes."""
+        if self.process.poll() is None:
+            os.kill(self.process.pid, signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(20.0)
+        self.kill()
+
+
+def until(is_so, what, seconds=SECONDS):
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > deadline:
+            pytest.fail(f"waited {seconds:g} s for {what() if callable(what) else what}")
+        time.sleep(0.05)
