@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 MARK = "UNPOOLED_TEST_TERMINAL"  # in the environment of a command and of all that it starts
-SECONDS = 240.0
+SECONDS = 400.0  # Flower takes 180 to give up a reply that was cut off in the middle
 
 
 class Terminal:

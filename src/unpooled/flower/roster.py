@@ -54,12 +54,6 @@ class Roster:
                 if alive > 1:
                     raise DuplicateClientError(name, alive)
 
-    def has_news(self) -> bool:
-        """Whether nodes have come or gone since the last look, or a silent one has spoken."""
-        here = set(self.grid.get_node_ids())
-        known = set(self._claims) | set(self._asked.values())
-        return here != known or self._hear()
-
     def restarted(self) -> set[int]:
         """Nodes that were away since the last look and are back under the id of their key.
 
@@ -80,14 +74,12 @@ class Roster:
             time.sleep(self.poll_seconds)
             self._hear()
 
-    def _hear(self) -> bool:
-        """Take in the answers that have come; whether there were any."""
-        replies = pull(self.grid, self._asked)
-        for number, message in replies.items():
+    def _hear(self) -> None:
+        """Take in the answers that have come."""
+        for number, message in pull(self.grid, self._asked).items():
             node = self._asked.pop(number)
             if not message.has_error():
                 try:
                     self._claims[node], _ = reply_of(message.content)
                 except NotOursError as error:
                     raise ValueError(f"a node runs another app than unpooled's: {error}") from None
-        return bool(replies)

@@ -151,11 +151,11 @@ class Exchange:
     def _look(self, now: float) -> None:
         """Ask again whoever was away and is back, however short the time."""
         roster = self.transport.roster
-        back = roster.restarted()
+        back = roster.restarted() if self.asked else set()
         for number in [number for number in self.asked if self.nodes[number] in back]:
             self.gone[self.asked.pop(number)] = now + self.transport.return_seconds
         self._miss()
-        if self.gone and (back or roster.has_news()):
+        if self.gone:
             self._ask(roster.look())
 
     def _miss(self) -> None:

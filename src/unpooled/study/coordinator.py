@@ -82,10 +82,10 @@ def run_study(
             journal.delete()
             raise
     write(result, folder)
-    journal.delete()
     words: dict[str, str] = {site: result.summary().splitlines()[0] for site in result.rows}
     words |= {site: f"this site was left out: {why}" for site, why in without.items()}
     _tell(journal, study, {site: {"done": said} for site, said in words.items()})
+    journal.delete()
     watch("done", {"folder": str(folder), "summary": result.summary()})
     return result
 
