@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
         0.02,
         sites=list(SITES),
         address=f"127.0.0.1:{port}",
-        solver={"method": "fista", "tolerance": 1e-2},
+        solver={"method": "fista", "tolerance": 0.1},
         limits={"join_timeout": 300, "round_timeout": 300, "grace": 120},
     )
     writing.write(parse(given), folder / "study.toml")
@@ -75,12 +75,6 @@ def answered(folder, number):
     until(path.exists, f"the answers of exchange {number}")
 
 
-def answers(folder, name):
-    """How often a site has answered."""
-    path = folder / f"{name}.jsonl"
-    return len(path.read_text("utf-8").splitlines()) if path.exists() else 0
-
-
 @pytest.fixture(scope="module")
 def drama(folder, known):
     """Everything happens; what was seen on the terminals."""
@@ -98,18 +92,19 @@ def drama(folder, known):
         seen.twin = twin.words
         basel = start(site(folder, "basel"))
 
-        answered(folder, 3)
+        answered(folder, 2)
         superlink = int((folder / "results" / "logs" / ".superlink.pid").read_text())
         os.kill(superlink, signal.SIGKILL)
-        answered(folder, 5)
+        answered(folder, 4)
         first.kill()
-        seen.first, seen.answers = first.words, answers(folder, "basel")
+        seen.first = first.words
+        seen.kept = len(list((folder / "results" / "checkpoint").glob("0*.npz")))
 
         impatient = start(Terminal(folder, "impatient", *RUN))
         seen.impatient = impatient.ends(), impatient.words
         resumed = start(Terminal(folder, "resumed", *RUN, "--resume"))
-        answered(folder, 6)
-        until(lambda: "exchange 7" in resumed.words, "the next exchange")
+        answered(folder, 5)
+        until(lambda: "exchange 6" in resumed.words, "the next exchange")
         bern.kill()
         seen.killed = bern.words
         bern = start(site(folder, "bern", "again"))
@@ -121,7 +116,7 @@ def drama(folder, known):
 
 def test_the_end_is_that_of_a_quiet_study(drama, folder, known):
     coefficients, exchanges = known
-    assert exchanges > 8  # or else there was no middle to be killed in
+    assert exchanges > 7  # or else there was no middle to be killed in
     assert drama.statuses == [0, 0, 0]
     assert (folder / "results" / "coefficients.csv").read_bytes() == coefficients
     assert not (folder / "results" / "checkpoint").exists()
@@ -140,7 +135,7 @@ def test_two_sites_under_one_id_are_told_apart_by_nobody(drama):
 def test_a_superlink_that_is_killed_is_started_again(drama):
     assert "the SuperLink ended (status 137); it is started again" in drama.first
     asked = [int(number) for number in re.findall(r"exchange (\d+):", drama.first)]
-    assert set(asked) >= set(range(1, 6))
+    assert set(asked) >= set(range(1, 5))
     assert all(b - a in (0, 1) for a, b in itertools.pairwise(asked))  # nothing is done twice
     assert "Traceback" not in drama.first
 
@@ -157,7 +152,7 @@ def test_a_killed_coordinator_goes_on_from_the_last_answer(drama, folder):
     assert status == 2
     assert "holds a study that was not finished: --resume goes on with it" in " ".join(words.split())
     asked = [int(number) for number in re.findall(r"exchange (\d+):", drama.resumed)]
-    assert asked[0] == 6
+    assert asked[0] == drama.kept + 1
     assert "Traceback" not in drama.resumed
 
 

@@ -70,8 +70,7 @@ class Roster:
 
     def _hear(self) -> None:
         """Take in the answers that have come."""
-        replies = pull(self.grid, self._asked)
-        for number, message in replies.items():
+        for number, message in pull(self.grid, self._asked).items():
             node = self._asked.pop(number)
             if not message.has_error():
                 try:

@@ -161,6 +161,7 @@ class Exchange:
             name = there[node]
             self.asked[number] = name, places[name]
             self.gone.remove(name)
+            self.lost.pop(name, None)
         self._tell("back", self.missed - self.gone, 0.0)
         self.missed &= self.gone
 

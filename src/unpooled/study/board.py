@@ -101,7 +101,7 @@ class Board:
 
     def _keep(self, text: str) -> None:
         """What is to stay on a terminal too, above the table: whatever is not as usual."""
-        self.console.print(f"  {text}", markup=False, soft_wrap=True)
+        self.console.print(Text(f"  {text}"), soft_wrap=self.live is None)  # the table follows the options
 
     def _view(self) -> Group:
         table = Table("site", "rows", "", box=SIMPLE, pad_edge=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,6 +120,7 @@ def run(
     ] = None,
 ) -> None:
     """Wait for the sites, agree, fit, and write the results."""
+    end_as_interrupted()
     with complaints():
         from unpooled.study.config import StoppedError, load
         from unpooled.study.running import run as coordinate
@@ -146,6 +149,12 @@ def run(
             raise typer.Exit(130) from None
     out.print(summary, markup=False, soft_wrap=True)
     out.print(f"[green]✓[/] {folder}: coefficients.csv, result.json, summary.txt", soft_wrap=True)
+
+
+def end_as_interrupted() -> None:
+    """Let SIGTERM, with which a service or a container is stopped, end a command as Ctrl-C does."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 class complaints:  # noqa: N801  # reads as a statement: with complaints(): …

@@ -86,10 +86,10 @@ def run_study(
             _tell(transport, study, words)
             raise error if isinstance(error, StudyError) else StudyError(str(error)) from None
     write(result, folder)
-    journal.delete()
     told = {site: result.summary().splitlines()[0] for site in result.rows}
     told |= {site: f"this site was left out: {why}" for site, why in without.items()}
     _tell(transport, study, {site: {"done": said} for site, said in told.items()})
+    journal.delete()
     watch("done", {"folder": str(folder), "summary": result.summary()})
     return result
 

@@ -137,6 +137,7 @@ def _followed(link: SuperLink, number: int, follower: Follower, board: Board) ->
     """Show what happens until the study ends; None where the SuperLink does before."""
     asked, status = time.monotonic(), RunStatus("")
     while True:
+        has_ended = link.process.returncode is not None  # and with it the server app: no more is said
         for event in follower.new():
             kind = event.pop("event")
             if kind == "done":
@@ -146,7 +147,7 @@ def _followed(link: SuperLink, number: int, follower: Follower, board: Board) ->
                     return None
                 raise (StoppedError if event["resumable"] else StudyError)(event["text"])
             board.see(kind, event)
-        if link.process.returncode is not None:
+        if has_ended:
             return None
         if status.is_finished:  # and has not said how
             early = f"({status.details or status.status}); its log is {link.folder / 'superlink.log'}"

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Shown
 
-from unpooled.study.commands import complaints
+from unpooled.study.commands import complaints, end_as_interrupted
 
 if TYPE_CHECKING:
     from unpooled.study.config import Study
@@ -65,6 +65,7 @@ def join(
     ] = None,
 ) -> None:
     """Take part in a study: answer the coordinator's questions until it is over."""
+    end_as_interrupted()
     with complaints():
         from unpooled.study.audit import Audit
         from unpooled.study.desk import StudyDesk
