@@ -48,12 +48,16 @@ class Terminal:
         return found
 
     def kill(self):
-        """A power cut: everything at once, without a word."""
-        for pid in sorted(self.running(), reverse=True):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        """A power cut: everything without a word, also what is just being started."""
+
+        def is_dead():
+            for pid in self.running():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return not self.running()
+
+        until(is_dead, "everything to be dead")
         self.process.wait()
-        until(lambda: not self.running(), "everything to be dead")
 
     def ends(self):
         """The exit status; nothing is left then."""
