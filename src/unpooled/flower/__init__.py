@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from unpooled.flower.app_folder import write_app
     from unpooled.flower.client import client_app
-    from unpooled.flower.processes import Certificates, RunStatus, SuperLink, SuperNode
     from unpooled.flower.server import server_app
     from unpooled.flower.strategy import CompositeStrategy
+    from unpooled.flower.superlink import Certificates, RunStatus, SuperLink
+    from unpooled.flower.supernode import SuperNode
     from unpooled.flower.transport import GridTransport
 
 __all__ = [
@@ -36,9 +37,10 @@ __all__ = [
 _HOMES = {
     "app_folder": ("write_app",),
     "client": ("client_app",),
-    "processes": ("Certificates", "RunStatus", "SuperLink", "SuperNode"),
     "server": ("server_app",),
     "strategy": ("CompositeStrategy",),
+    "superlink": ("Certificates", "RunStatus", "SuperLink"),
+    "supernode": ("SuperNode",),
     "transport": ("GridTransport",),
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from unpooled.flower.guarded import ProcessError
-from unpooled.flower.processes import SuperNode
+from unpooled.flower.supernode import SuperNode
 from unpooled.study.config import Study, StudyError
 from unpooled.study.desk import StudyDesk
 from unpooled.study.link import DeskServer

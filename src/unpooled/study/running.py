@@ -12,7 +12,7 @@ from rich.console import Console
 
 from unpooled.flower.app_folder import Setting, write_app
 from unpooled.flower.guarded import ProcessError
-from unpooled.flower.processes import Certificates, RunStatus, SuperLink
+from unpooled.flower.superlink import Certificates, RunStatus, SuperLink
 from unpooled.study.board import Board
 from unpooled.study.config import StoppedError, Study, StudyError
 from unpooled.study.events import Follower
