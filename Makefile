@@ -26,7 +26,7 @@ lint: .venv/installed
 	$(BIN)/mypy
 
 tests: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check-statistics: .venv/installed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m statistics tests/inference/test_statistics.py

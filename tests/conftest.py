@@ -3,6 +3,12 @@ import pytest
 import unpooled as up
 
 
+def pytest_collection_modifyitems(items):
+    """Modules with slow tests go first, so that no process waits for the last one of another."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session")
 def small():
     """Twelve clients of 30 rows and 40 features."""

@@ -71,8 +71,10 @@ def _train(message: Message, context: Context) -> Message:
     work = _work(str(about["shape"]))
     chosen = np.array([int(context.node_config["partition-id"])])
     down = {"h": message.content["down"]["h"].numpy()}
-    mean, _ = _clients(work.shape.name).round(work.problem, int(about["round"]), down, chosen, np.ones(1))
-    up = ArrayRecord.from_numpy_ndarrays([mean["dual_increment"]])
+    clients = _clients(work.shape.name)
+    now = clients.loops.round(work.problem, int(about["round"]), down)
+    [(_, increments, _)] = clients.loops.whole(now, chosen, clients.memory[chosen], None)
+    up = ArrayRecord.from_numpy_ndarrays([increments[0, 0]])
     return Message(
         RecordDict({"up": up, "about": ConfigRecord({"client": int(chosen[0])})}), reply_to=message
     )

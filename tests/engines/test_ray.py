@@ -16,6 +16,7 @@ from tests.engines import test_touched, test_vacant
 from tests.runs import ALGORITHMS, FAST, NAMES, PROBLEM, go, same_bits
 
 ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

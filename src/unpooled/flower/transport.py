@@ -116,7 +116,7 @@ class Exchange:
         self.missed = set[Holder]()  # those of whom it was told that they are gone
         self.slow = self.began + SLOW_SECONDS
         self._ask(transport.roster.look())
-        self._miss()
+        self._miss(self.gone)
 
     def is_open(self) -> bool:
         """Take in what has come; whether there is someone to wait for."""
@@ -130,7 +130,7 @@ class Exchange:
         if (self.asked or self.gone) and now - self.looked >= LOOK_SECONDS:
             self.looked = now
             self._ask(transport.roster.look(patient=False))
-        self._miss()
+        self._miss(self.gone)
         if self.asked and now >= self.slow:
             self.slow = float("inf")
             self._tell("waiting", (name for name, _ in self.asked.values()), now - self.began)
@@ -150,10 +150,11 @@ class Exchange:
 
     def _ask(self, places: Mapping[Holder, Place]) -> None:
         """Ask those who are yet to be asked and are there, and those who were started again meanwhile."""
-        for number, (name, place) in list(self.asked.items()):
-            if places.get(name, place) != place:
-                del self.asked[number]
-                self.gone.add(name)
+        moved = {n: name for n, (name, place) in self.asked.items() if places.get(name, place) != place}
+        for number, name in moved.items():
+            del self.asked[number]
+            self.gone.add(name)
+        self._miss(moved.values())
         there = {places[name].node: name for name in sorted(self.gone) if name in places}
         seconds = max(0.0, self.closing - time.monotonic())
         requests = {node: self.requests[name] for node, name in there.items()}
@@ -165,10 +166,11 @@ class Exchange:
         self._tell("back", self.missed - self.gone, 0.0)
         self.missed &= self.gone
 
-    def _miss(self) -> None:
-        """Tell of those who have gone since this was last done."""
-        self._tell("gone", self.gone - self.missed, self.transport.return_seconds)
-        self.missed |= self.gone
+    def _miss(self, names: Iterable[Holder]) -> None:
+        """Tell of those who have gone, once."""
+        new = set(names) - self.missed
+        self._tell("gone", new, self.transport.return_seconds)
+        self.missed |= new
 
     def _tell(self, event: str, names: Iterable[Holder], seconds: float) -> None:
         if self.transport.tell is not None and (sites := sorted(names)):
