@@ -127,10 +127,10 @@ class Exchange:
                 self.gone.add(name)
             else:
                 self.heard[name] = answer(name, message)
+        self._miss(self.gone)
         if (self.asked or self.gone) and now - self.looked >= LOOK_SECONDS:
             self.looked = now
             self._ask(transport.roster.look(patient=False))
-        self._miss(self.gone)
         if self.asked and now >= self.slow:
             self.slow = float("inf")
             self._tell("waiting", (name for name, _ in self.asked.values()), now - self.began)
