@@ -32,7 +32,7 @@ from unpooled.flower.installed import serverapp
 from unpooled.flower.transport import GridTransport
 from unpooled.remote.data import RemoteData
 from unpooled.remote.engine import Remote
-from unpooled.remote.messages import Failure, Holder, Reply, Request, Transport
+from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
 
 PROBLEM = up.Problem(up.Squared(), up.L1(0.05), intercept=True)
 ALGORITHM = up.FastFedDA(mu=0.1, gamma=100.0, local_steps=10)
@@ -51,31 +51,27 @@ def load(context: Any) -> tuple[Any, Any]:
     return rows(int(client_id(context)))
 
 
-class Timed:
+class Timed(Through):
     """A transport that says how long each kind of request took."""
 
-    def __init__(self, through: Transport):
-        self.through = through
+    def __init__(self, transport: Transport):
+        super().__init__(transport)
         self.seconds: dict[str, list[float]] = collections.defaultdict(list)
 
     def holders(self) -> tuple[Holder, ...]:
         """Everyone who can be asked now, sorted."""
         began = time.perf_counter()
-        here = self.through.holders()
+        here = self.transport.holders()
         self.seconds["holders"].append(time.perf_counter() - began)
         return here
 
     def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
         """Ask each holder."""
         began = time.perf_counter()
-        answers = self.through.exchange(requests)
+        answers = self.transport.exchange(requests)
         kind = next(iter(requests.values())).kind
         self.seconds[kind].append(time.perf_counter() - began)
         return answers
-
-    def close(self) -> None:
-        """Let go."""
-        self.through.close()
 
 
 @contextlib.contextmanager

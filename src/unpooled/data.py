@@ -327,9 +327,7 @@ class FederatedData:
 
     def astype(self, dtype: DTypeLike) -> FederatedData:
         """X and y in float32 or float64."""
-        dtype = np.dtype(dtype)
-        if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise TypeError(f"dtype must be float32 or float64, got {dtype}")
+        dtype = validation.precision(dtype)
         if dtype == self.dtype:
             return self
         validation.refuse_copy(self.X, f"it is {self.dtype}, not {dtype}")

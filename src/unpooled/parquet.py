@@ -73,9 +73,7 @@ def mapped(
     """The arrays of Parquet files, converted unless ``cache`` already has them from the files as they are."""
     files = _files(source)
     columns, natural = _columns(files, target, features, client, sample_weight)
-    dtype = natural if dtype is None else np.dtype(dtype)
-    if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise TypeError(f"dtype must be float32 or float64, got {dtype}")
+    dtype = validation.precision(natural if dtype is None else dtype)
     state = [(str(f.resolve()), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
     content = json.dumps([FORMAT, state, columns.read, columns.client, dtype.str])
     folder = Path(cache) / hashlib.blake2b(content.encode(), digest_size=8).hexdigest()

@@ -16,12 +16,13 @@ from unpooled.algorithms.base import State
 from unpooled.ledger import Ledger
 from unpooled.privacy.spent import Spent
 from unpooled.run import Run, Status
+from unpooled.whole_file import whole_file
 
 FORMAT = 1
 
 
 def save(run: Run, path: str | os.PathLike[str]) -> Path:
-    """Write to a temporary file beside ``path``, flush it to disk, then move it into place."""
+    """Write a run, whole or not at all."""
     path = Path(path)
     description = {
         "format": FORMAT,
@@ -41,20 +42,14 @@ def save(run: Run, path: str | os.PathLike[str]) -> Path:
         arrays["intercept"] = np.asarray(run.intercept)
     arrays |= {f"history/{name}": column for name, column in run.history.items()}
     arrays |= {f"state/{name}": vector for name, vector in run.state.arrays.items()}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                archive.writestr("run.json", json.dumps(description, indent=1))
-                for name, array in arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with (
+        whole_file(path) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+    ):
+        archive.writestr("run.json", json.dumps(description, indent=1))
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
     return path
 
 

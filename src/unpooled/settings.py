@@ -29,12 +29,12 @@ def describe(
 ) -> dict[str, Any]:
     """Everything that decides a run's bits; ``asked`` is the algorithm as the user gave it."""
     return {
-        "algorithm": {"name": type(algorithm).__name__, **_plain(algorithm.settings())},
-        "asked": _plain(asked.settings()),
+        "algorithm": {"name": type(algorithm).__name__, **plain(algorithm.settings())},
+        "asked": plain(asked.settings()),
         "problem": f"{re.sub(r' at 0x[0-9a-f]+', '', repr(problem))} #{_digest(_identity(problem))}",
         "data": data.fingerprint(),
         "start": _digest(start.tobytes()),
-        **_plain(dict(options)),
+        **plain(dict(options)),
     }
 
 
@@ -47,7 +47,7 @@ def resumed(algorithm: Algorithm, saved: dict[str, Any], rounds: int) -> tuple[A
     name = chosen.pop("name")
     if name != type(algorithm).__name__:
         raise ValueError(f"this is a run of {name}, it cannot be resumed with {algorithm}")
-    now = _plain(algorithm.settings())
+    now = plain(algorithm.settings())
     _refuse(
         f"algorithm's {field}: {chosen[field]!r} then, {value!r} now"
         for field, value in now.items()
@@ -76,12 +76,12 @@ def _refuse(differences: Any) -> None:
         raise ValueError("the run to resume had other settings: " + "; ".join(found))
 
 
-def _plain(value: Any) -> Any:
-    """Tuples as lists, NumPy numbers as Python's, so that what was read back from a file compares equal."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+def plain(value: Any) -> Any:
+    """As JSON has it, so that what is read back from a file compares equal."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
 
 

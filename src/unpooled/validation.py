@@ -110,6 +110,14 @@ def as_array(X: Any) -> Any:
     return sparse.csr_array(X)
 
 
+def precision(dtype: Any) -> np.dtype[Any]:
+    """float32 or float64 as asked for by name; nothing else is worked with."""
+    found: np.dtype[Any] = np.dtype(dtype)
+    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"dtype must be float32 or float64, got {found}")
+    return found
+
+
 def float_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
     """float32 for half and single precision, float64 for every other real number, None for the rest."""
     if dtype.kind not in "buif":

@@ -1,6 +1,7 @@
 """What was answered before a coordinator was killed is not asked again, and the end is the same."""
 
 import errno
+import os
 
 import numpy as np
 import pytest
@@ -78,7 +79,7 @@ def test_a_full_disk_does_not_stop_the_run(whole, tmp_path, monkeypatch, caplog)
     def full(number):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(journal.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     there = fit(Counting(), solved, tmp_path)
     assert same((there.w,), (whole[0].w,))
     assert "No space left on device" in caplog.text

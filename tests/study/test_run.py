@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 
 import numpy as np
@@ -375,8 +376,9 @@ def test_a_disk_that_is_full_costs_the_checkpoint_only(files, tmp_path):
 
         def exchange(self, requests):
             for number in range(1, 9):
-                if checkpoint.exists() and not (checkpoint / f".{number:06}.npz").is_symlink():
-                    (checkpoint / f".{number:06}.npz").symlink_to("/dev/full")
+                temporary = checkpoint / f".{number:06}.npz.{os.getpid()}"  # where it is written first
+                if checkpoint.exists() and not temporary.is_symlink():
+                    temporary.symlink_to("/dev/full")
             return super().exchange(requests)
 
     watch = lambda event, data: notes.append(data["text"]) if event == "note" else None  # noqa: E731

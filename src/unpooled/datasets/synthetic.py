@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from unpooled.data import FederatedData
+from unpooled.validation import precision
 
 # The first key of a stream: what it is for. Equal seeds never share random numbers across these.
 SPARSE, LOW_RANK, CLASSES, START = range(4)
@@ -139,8 +140,7 @@ def _shifted_rows(
 
 
 def _empty(n_clients: int, n_rows: int, row_shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Any, Any]:
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise TypeError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
+    dtype = precision(dtype)
     return np.empty((n_clients * n_rows, *row_shape), dtype), np.empty(n_clients * n_rows, dtype)
 
 

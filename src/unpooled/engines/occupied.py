@@ -8,6 +8,7 @@ without the columns that the client leaves vacant.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -154,10 +155,8 @@ def occupied(X: Array, offsets: Array, several: bool) -> Kept:
     """The rows without zeros, or without vacant columns; None where that is little, or too much to copy."""
     if is_mapped(X):
         return None
-    for chosen in looked_at(len(offsets) - 1):
-        form = form_of(tally(X, offsets, chosen, several), X.shape[1], X.itemsize, several)
-        if form is None:
-            return None
+    n_clients, p = len(offsets) - 1, X.shape[1]
+    form = chosen_form(lambda some: tally(X, offsets, some, several), n_clients, p, X.itemsize, several)
     return kept(X, offsets, form)
 
 
@@ -190,6 +189,18 @@ def tally(X: Array, offsets: Array, chosen: Array, several: bool) -> Tally:
         if several:
             nonzeros[s] = np.count_nonzero(present)
     return Tally(rows, columns, nonzeros)
+
+
+def chosen_form(
+    count: Callable[[Array], Tally], n_clients: int, p: int, itemsize: int, several: bool
+) -> str | None:
+    """How the rows of all clients are kept, by what ``count`` tells of some of them, then of all."""
+    form = None
+    for some in looked_at(n_clients):
+        form = form_of(count(some), p, itemsize, several)
+        if form is None:
+            break
+    return form
 
 
 def form_of(counts: Tally, p: int, itemsize: int, several: bool) -> str | None:

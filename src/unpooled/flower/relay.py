@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from unpooled.remote.messages import Failure, Holder, Reply, Request, Transport
+from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
 
 
 class Asked(Exception):  # noqa: N818, it is no error
@@ -19,26 +19,19 @@ class Asked(Exception):  # noqa: N818, it is no error
         self.requests = dict(requests)
 
 
-class Relay:
+class Relay(Through):
     """Carries requests of one ``kind`` by hand, all others through another transport."""
 
     def __init__(self, through: Transport, kind: str):
-        self.through, self.kind = through, kind
+        super().__init__(through)
+        self.kind = kind
         self.answers: Mapping[Holder, Reply | Failure] | None = None
-
-    def holders(self) -> tuple[Holder, ...]:
-        """Everyone who can be asked now, sorted."""
-        return self.through.holders()
 
     def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
         """The answers at hand; where there are none yet, ``Asked`` is raised with the requests."""
         if any(request.kind != self.kind for request in requests.values()):
-            return self.through.exchange(requests)
+            return self.transport.exchange(requests)
         if self.answers is None:
             raise Asked(requests)
         silent = Failure("it did not answer in time")
         return {holder: self.answers.get(holder, silent) for holder in requests}
-
-    def close(self) -> None:
-        """Nothing was started."""
-        self.through.close()

@@ -28,6 +28,7 @@ from unpooled.remote.engine import Remote
 from unpooled.remote.messages import Transport
 from unpooled.simulate import simulate
 from unpooled.solve import solve
+from unpooled.whole_file import whole_file
 
 log = logging.getLogger("unpooled.flower")
 
@@ -130,11 +131,7 @@ def write_result(folder: Path, result: Any) -> None:
         if getattr(result, name, None) is not None:
             model[name] = np.asarray(getattr(result, name))
     text = result.summary() if callable(getattr(result, "summary", None)) else repr(result)
-    temporary = folder / f".model.{os.getpid()}"
-    with temporary.open("wb") as file:
+    with whole_file(folder / "model.npz") as file:
         np.savez(file, **model)  # type: ignore[arg-type]
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, folder / "model.npz")
-    temporary.write_text(f"{text}\n", encoding="utf-8")
-    os.replace(temporary, folder / "summary.txt")
+    with whole_file(folder / "summary.txt") as file:
+        file.write(f"{text}\n".encode())

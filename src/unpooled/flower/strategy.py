@@ -241,7 +241,7 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
     ) -> Iterable[Any]:
         """A message to each holder that is there."""
         assert self._relay is not None
-        transport = self._relay.through
+        transport = self._relay.transport
         assert isinstance(transport, GridTransport)
         nodes = transport.roster.look()
         self._sent = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from unpooled.arrays import Array, Arrays
 from unpooled.engines.gathered import Gathered, Weigh
 from unpooled.engines.local import DivergenceError, first_memory
 from unpooled.engines.loops import Loops, is_coordinatewise
-from unpooled.engines.occupied import SEVERAL, Tally, form_of, looked_at
+from unpooled.engines.occupied import SEVERAL, Tally, chosen_form
 from unpooled.engines.touched import add_uploads, fill, idle_increments, traffic
 from unpooled.ledger import Traffic
 from unpooled.problem import BoundProblem
@@ -23,6 +24,7 @@ from unpooled.remote.failures import TooFewClientsError, exchange
 from unpooled.remote.messages import Holder, Request
 from unpooled.remote.specs import encode
 from unpooled.remote.uploads import (
+    NOT_FINITE,
     Batch,
     Expected,
     UploadError,
@@ -34,8 +36,6 @@ from unpooled.remote.uploads import (
 )
 from unpooled.rows import SparseRows
 from unpooled.wording import counted
-
-NOT_FINITE = "its upload is not finite"
 
 
 class RemoteClients:
@@ -105,13 +105,12 @@ class RemoteClients:
 
     def notes(self) -> list[str]:
         """Who was left out of how many rounds, and why at last."""
-        sentences = {}
-        for round, name, why in self.left_out:
-            missed = sum(name == other for _, other, _ in self.left_out)
-            sentences[name] = (
-                f"client {name} was left out of {counted(missed, 'round')}, last of round {round + 1}: {why}."
-            )
-        return list(sentences.values())
+        missed = Counter(name for _, name, _ in self.left_out)
+        last = {name: (round, why) for round, name, why in self.left_out}
+        return [
+            f"client {name} was left out of {counted(missed[name], 'round')}, last of round {at + 1}: {why}."
+            for name, (at, why) in last.items()
+        ]
 
     def round(
         self,
@@ -241,10 +240,11 @@ class RemoteClients:
         n_outputs = self.layout.n_outputs
         replies = self.data.ask_all("tally", {"n_outputs": n_outputs}, {})
         counts = [self.data.by_client(replies, name) for name in Tally._fields]
-        form = None
-        for chosen in looked_at(self.data.n_clients):
-            some = Tally(*(each[chosen] for each in counts))
-            form = form_of(some, self.data.n_features, self.data.dtype.itemsize, n_outputs >= SEVERAL)
-            if form is None:
-                break
+        form = chosen_form(
+            lambda chosen: Tally(*(each[chosen] for each in counts)),
+            self.data.n_clients,
+            self.data.n_features,
+            self.data.dtype.itemsize,
+            n_outputs >= SEVERAL,
+        )
         self._run = {**self._run, "form": form}

@@ -122,10 +122,7 @@ class RemoteData:
 
     def astype(self, dtype: DTypeLike) -> RemoteData:
         """The same rows in float32 or float64, at the holders."""
-        dtype = np.dtype(dtype)
-        if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise TypeError(f"dtype must be float32 or float64, got {dtype}")
-        return replace(self, dtype=dtype)
+        return replace(self, dtype=validation.precision(dtype))
 
     def with_weights(self, weights: Any) -> RemoteData:
         """The same rows with other π_k (see ``FederatedData``)."""
@@ -141,6 +138,11 @@ class RemoteData:
         requests = {holder: self.request(holder, kind, spec, arrays) for holder in self.holders}
         return exchange_all(self.transport, requests, self.retries)
 
+    def ask_about(self, kind: str, problem: Problem, arrays: Arrays | None = None) -> dict[Holder, Reply]:
+        """Every holder's reply to a question about a problem."""
+        spec, own = encode(problem, self.trusted, "problem")
+        return self.ask_all(kind, {"problem": spec}, own | (arrays or {}))
+
     def by_client(self, replies: Mapping[Holder, Reply], name: str) -> Array:
         """One row for each client from arrays that have one for each of the holder's."""
         parts = np.concatenate([replies[holder].arrays[name] for holder in self.holders])
@@ -152,8 +154,7 @@ class RemoteData:
         """The problem laid out for these data; the holders check that their targets fit the loss."""
         if self.has_missing:
             raise ValueError("the data has missing values: preprocessing.prepare(data, missing='mean') first")
-        spec, arrays = encode(problem, self.trusted, "problem")
-        replies = self.ask_all("bind", {"problem": spec}, arrays)
+        replies = self.ask_about("bind", problem)
         complaints = [c for reply in replies.values() for c in reply.spec["complaints"]]
         if complaints:
             raise ValueError("; ".join(complaints))
@@ -162,23 +163,20 @@ class RemoteData:
 
     def smooth(self, problem: Problem, w: Array, intercept: Any) -> float:
         """Σ_k π_k L_k(w), every client's L_k asked of its holder."""
-        spec, arrays = encode(problem, self.trusted, "problem")
-        arrays["w"] = np.asarray(w)
+        arrays = {"w": np.asarray(w)}
         if intercept is not None:
             arrays["intercept"] = np.asarray(intercept, dtype=np.float64)
-        values = self.by_client(self.ask_all("value", {"problem": spec}, arrays), "value")
+        values = self.by_client(self.ask_about("value", problem, arrays), "value")
         return float(np.dot(self.weights, values))
 
     def spectra(self, problem: Problem) -> tuple[Float, Float]:
         """Each client's largest curvature and longest row (see ``curvature``)."""
-        spec, arrays = encode(problem, self.trusted, "problem")
-        replies = self.ask_all("spectra", {"problem": spec}, arrays)
+        replies = self.ask_about("spectra", problem)
         return self.by_client(replies, "top"), self.by_client(replies, "longest")
 
     def curve(self, problem: Problem, u: Float) -> Float:
         """Each client's curvature times u, (K, size)."""
-        spec, arrays = encode(problem, self.trusted, "problem")
-        return self.by_client(self.ask_all("curve", {"problem": spec}, arrays | {"u": u}), "product")
+        return self.by_client(self.ask_about("curve", problem, {"u": u}), "product")
 
 
 def _owners(told: Mapping[Holder, Reply]) -> dict[ClientId, Holder]:

@@ -48,3 +48,22 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Let go of what was started."""
+
+
+class Through:
+    """A transport that does something about what another one carries."""
+
+    def __init__(self, transport: Transport):
+        self.transport = transport
+
+    def holders(self) -> tuple[Holder, ...]:
+        """Everyone who can be asked now, sorted."""
+        return self.transport.holders()
+
+    def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
+        """Ask each holder."""
+        return self.transport.exchange(requests)
+
+    def close(self) -> None:
+        """Let go of what was started."""
+        self.transport.close()

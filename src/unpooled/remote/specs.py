@@ -65,12 +65,17 @@ def decode(spec: Any, arrays: Mapping[str, Array], trusted: bool = False) -> Any
 
 def key_of(spec: Any, arrays: Mapping[str, Array]) -> str:
     """A digest that is the same where spec and arrays are: what holders keep built objects under."""
-    digest = hashlib.blake2b(json.dumps(spec, sort_keys=True).encode(), digest_size=16)
+    return hashed(hashlib.blake2b(digest_size=16), spec, arrays)
+
+
+def hashed(digest: Any, spec: Any, arrays: Mapping[str, Array]) -> str:
+    """What one of ``hashlib``'s digests makes of plain data and arrays."""
+    digest.update(json.dumps(spec, sort_keys=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
         digest.update(array.tobytes())
-    return digest.hexdigest()
+    return str(digest.hexdigest())
 
 
 def _encoded(thing: Any, arrays: Arrays, name: str, trusted: bool) -> Any:

@@ -18,6 +18,8 @@ from unpooled.engines.cohort import add_weighted, all_sound
 from unpooled.engines.touched import Uploads
 from unpooled.remote.messages import Reply
 
+NOT_FINITE = "its upload is not finite"
+
 
 class UploadError(ValueError):
     """A reply that is not what was asked for."""
@@ -101,7 +103,7 @@ def unsound(batch: Batch, expected: Expected, norm_bound: float) -> Iterator[tup
     for s, k in enumerate(batch.clients.tolist()):
         vectors = batch.vectors(s, expected.n_outputs, expected.n_intercepts)
         if not all_sound(vectors):
-            yield k, "its upload is not finite"
+            yield k, NOT_FINITE
         elif norm_bound < math.inf:
             norm = float(np.linalg.norm(vectors.astype(np.float64)))
             if not norm <= norm_bound:
@@ -110,7 +112,7 @@ def unsound(batch: Batch, expected: Expected, norm_bound: float) -> Iterator[tup
 
 def add_whole(mean: Array, weights: Array, present: Array, batches: Sequence[Batch]) -> None:
     """mean ← mean + Σ_s weights[s] up_s over the clients ``present``, in their order."""
-    where = {k: (batch, s) for batch in batches for s, k in enumerate(batch.clients.tolist())}
+    where = _where(batches)
     at = 0
     while at < len(present):
         batch, s = where[int(present[at])]
@@ -124,13 +126,13 @@ def add_whole(mean: Array, weights: Array, present: Array, batches: Sequence[Bat
 
 def stacked(present: Array, batches: Sequence[Batch]) -> Array:
     """The uploads of those who took part (S, vectors, size), in their order."""
-    where = {k: (batch, s) for batch in batches for s, k in enumerate(batch.clients.tolist())}
+    where = _where(batches)
     return np.array([batch.up[s] for batch, s in (where[int(k)] for k in present) if batch.up is not None])
 
 
 def in_order(present: Array, batches: Sequence[Batch], expected: Expected) -> Uploads:
     """The sparse uploads of those who took part, in their order."""
-    where = {k: (batch, s) for batch in batches for s, k in enumerate(batch.clients.tolist())}
+    where = _where(batches)
     found = [where[int(k)] for k in present]
     used = np.array([batch.used[s] for batch, s in found], dtype=np.int64)
     feature = [batch.feature[batch.used[:s].sum() : batch.used[: s + 1].sum()] for batch, s in found]
@@ -144,6 +146,11 @@ def in_order(present: Array, batches: Sequence[Batch], expected: Expected) -> Up
         np.concatenate(values, axis=1),
         np.ones(len(present), np.bool_),
     )
+
+
+def _where(batches: Sequence[Batch]) -> dict[int, tuple[Batch, int]]:
+    """For every client the batch its upload is in, and at which place."""
+    return {k: (batch, s) for batch in batches for s, k in enumerate(batch.clients.tolist())}
 
 
 def _array(reply: Reply, name: str, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -> Array:

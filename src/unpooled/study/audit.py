@@ -6,7 +6,6 @@ import datetime
 import hashlib
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ import numpy as np
 
 from unpooled.arrays import Arrays
 from unpooled.remote.messages import Reply
+from unpooled.remote.specs import hashed
+from unpooled.settings import plain
 
 
 class Audit:
@@ -54,18 +55,4 @@ def described(arrays: Arrays, *, values: bool = False) -> list[dict[str, Any]]:
 
 def digest(reply: Reply) -> str:
     """A fingerprint of a reply, so that what was received can be held against what was logged."""
-    total = hashlib.sha256(json.dumps(plain(reply.spec), sort_keys=True).encode())
-    for name, array in sorted(reply.arrays.items()):
-        own = np.ascontiguousarray(array)
-        total.update(f"{name} {own.dtype} {own.shape}".encode())
-        total.update(own.tobytes())
-    return total.hexdigest()
-
-
-def plain(spec: Any) -> Any:
-    """A spec as JSON has it."""
-    if isinstance(spec, Mapping):
-        return {str(name): plain(value) for name, value in spec.items()}
-    if isinstance(spec, list | tuple):
-        return [plain(value) for value in spec]
-    return spec.item() if isinstance(spec, np.generic) else spec
+    return hashed(hashlib.sha256(), plain(reply.spec), reply.arrays)

@@ -48,8 +48,8 @@ def run_study(
     left, and that ``resume`` goes on from there.
     """
     began = time.monotonic()
-    journal = Journal(folder / "checkpoint", study, watch, resume=resume)
-    journal.over(Patient(transport, study, watch))
+    patient = Patient(transport, study, watch)
+    journal = Journal(patient, folder / "checkpoint", study, watch, resume=resume)
     without = journal.without
     while True:
         wanted = journal.sites or [site for site in study.sites if site not in without]

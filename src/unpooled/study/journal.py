@@ -8,32 +8,28 @@ only, holds what sites sent, and is deleted when the results are written.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from unpooled.remote.messages import Failure, Holder, Reply, Request, Transport
-from unpooled.study.audit import plain
+from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
+from unpooled.remote.packing import DAMAGED, packed, unpacked
+from unpooled.remote.specs import key_of
+from unpooled.settings import plain
 from unpooled.study.config import Study, StudyError
 from unpooled.study.events import Watch
-from unpooled.study.wire import packed, unpacked
 from unpooled.versions import versions
+from unpooled.whole_file import whole_file
 
 
-class Journal:
+class Journal(Through):
     """A transport that remembers: what was answered before is not asked again."""
 
-    def __init__(self, folder: Path, study: Study, watch: Watch, *, resume: bool):
+    def __init__(self, transport: Transport, folder: Path, study: Study, watch: Watch, *, resume: bool):
+        super().__init__(transport)
         self.folder, self.study, self.watch = folder, study, watch
-        self.transport: Transport | None = None
         self.count = 0
         self.is_broken = False
         self.state: dict[str, Any] = {
@@ -61,11 +57,6 @@ class Journal:
         """Sites that were given up, and why."""
         return dict(self.state["without"])
 
-    def over(self, transport: Transport) -> Journal:
-        """Ask through this transport."""
-        self.transport = transport
-        return self
-
     def begin(self, sites: list[str], without: Mapping[str, str]) -> None:
         """An attempt with these sites; answers of another attempt are of no use."""
         self.count = 0
@@ -76,14 +67,8 @@ class Journal:
         self.state |= {"sites": sites, "without": dict(without)}
         self.save()
 
-    def holders(self) -> tuple[Holder, ...]:
-        """Everyone who can be asked now."""
-        assert self.transport is not None
-        return self.transport.holders()
-
     def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
         """The answers on disk, or else those that the sites give now."""
-        assert self.transport is not None
         self.count += 1
         path, key = self.folder / f"{self.count:06}.npz", _digest(requests)
         known = self._read(path, key, requests)
@@ -98,11 +83,6 @@ class Journal:
     def forget_last(self) -> None:
         """The last answers were of no use: a study that is resumed asks for them again."""
         (self.folder / f"{self.count:06}.npz").unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Let go of what was started."""
-        assert self.transport is not None
-        self.transport.close()
 
     def save(self) -> None:
         """Write who takes part."""
@@ -124,12 +104,8 @@ class Journal:
 
     def _write(self, path: Path, text: bytes) -> None:
         try:
-            temporary = path.with_name(f".{path.name}")
-            with temporary.open("wb") as file:
+            with whole_file(path) as file:
                 file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
         except OSError as error:
             self._broken(error)
 
@@ -147,7 +123,7 @@ class Journal:
             return None
         try:
             about, arrays = unpacked(path.read_bytes())
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+        except DAMAGED:
             self.watch("note", {"text": f"{path} is damaged: its answers are asked for again"})
             return None
         if about["key"] != key:
@@ -191,10 +167,6 @@ def unfinished(folder: Path) -> StudyError:
 
 def _digest(requests: Mapping[str, Request]) -> str:
     """A fingerprint of what is asked of whom."""
-    total = hashlib.sha256()
-    for site, request in sorted(requests.items()):
-        total.update(json.dumps([site, request.kind, plain(request.spec)], sort_keys=True).encode())
-        for name, array in sorted(request.arrays.items()):
-            own = np.ascontiguousarray(array)
-            total.update(f"{name} {own.dtype} {own.shape}".encode() + own.tobytes())
-    return total.hexdigest()
+    spec = [[site, request.kind, plain(request.spec)] for site, request in sorted(requests.items())]
+    arrays = {f"{site}/{name}": a for site, request in requests.items() for name, a in request.arrays.items()}
+    return key_of(spec, arrays)

@@ -17,7 +17,7 @@ from typing import Any, Self
 from unpooled.arrays import Arrays
 from unpooled.remote.direct import Answers
 from unpooled.remote.messages import Reply, Request
-from unpooled.study.wire import reply_bytes, reply_from, request_bytes, request_from
+from unpooled.remote.packing import reply_bytes, reply_from, request_bytes, request_from
 
 
 class DeskServer:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 
 from unpooled.remote.failures import DuplicateClientError
-from unpooled.remote.messages import Failure, Holder, Reply, Request, Transport
+from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
 from unpooled.study.config import StoppedError, Study
 from unpooled.study.events import Watch
 
@@ -22,15 +22,12 @@ class LostSiteError(Exception):
         super().__init__("; ".join(f"{site}: {reason}" for site, reason in self.reasons.items()))
 
 
-class Patient:
+class Patient(Through):
     """Asks again whoever does not answer, for ``grace`` seconds more; then a ``LostSiteError``."""
 
     def __init__(self, transport: Transport, study: Study, watch: Watch):
-        self.transport, self.study, self.watch = transport, study, watch
-
-    def holders(self) -> tuple[Holder, ...]:
-        """Everyone who can be asked now."""
-        return self.transport.holders()
+        super().__init__(transport)
+        self.study, self.watch = study, watch
 
     def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
         """All replies. Only of those who were to train there may be failures: a round can do without some."""
@@ -59,10 +56,6 @@ class Patient:
                 is_told = True
             time.sleep(min(PAUSE, max(self.study.grace - spent, 0.0)))
         return {site: replies[site] for site in requests}
-
-    def close(self) -> None:
-        """Let go of what was started."""
-        self.transport.close()
 
 
 def gathered(

@@ -12,7 +12,7 @@ import numpy as np
 from unpooled.kinds import in_words
 from unpooled.remote.direct import Direct
 from unpooled.remote.messages import Reply, Request
-from unpooled.study.audit import plain
+from unpooled.settings import plain
 from unpooled.study.config import Study
 from unpooled.study.coordinator import run_study
 from unpooled.study.desk import StudyDesk

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from unpooled.ledger import Ledger
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
 from unpooled.versions import versions
+from unpooled.whole_file import whole_file
 from unpooled.wording import counted
 
 INTERCEPT = "(intercept)"
@@ -150,9 +150,8 @@ def write(result: Result, folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            temporary = folder / f".{name}"
-            temporary.write_text(text, "utf-8")
-            os.replace(temporary, folder / name)
+            with whole_file(folder / name) as file:
+                file.write(text.encode())
     except OSError as error:
         raise StudyError(f"the results cannot be written to {folder}: {error.strerror}") from None
     return [folder / name for name in texts]

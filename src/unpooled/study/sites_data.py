@@ -9,17 +9,18 @@ import numpy as np
 
 from unpooled.problem import BoundProblem, Problem
 from unpooled.remote.data import RemoteData
-from unpooled.remote.messages import Failure, Holder, Reply, Request, Transport
+from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
 from unpooled.study.agreement import Agreement
 from unpooled.study.description import Description
 from unpooled.study.envelope import Envelope
 
 
-class Enveloped:
+class Enveloped(Through):
     """A transport that puts an envelope around every request; only the study's own sites are asked."""
 
     def __init__(self, transport: Transport, envelope: Envelope, sites: Sequence[str]):
-        self.transport, self.envelope, self.sites = transport, envelope, tuple(sites)
+        super().__init__(transport)
+        self.envelope, self.sites = envelope, tuple(sites)
 
     def holders(self) -> tuple[Holder, ...]:
         """The sites that take part."""
@@ -30,10 +31,6 @@ class Enveloped:
         return self.transport.exchange(
             {site: self.envelope.around(request) for site, request in requests.items()}
         )
-
-    def close(self) -> None:
-        """Let go of what was started."""
-        self.transport.close()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
 
 from unpooled.arrays import Arrays
 from unpooled.remote.messages import Reply, Request
-from unpooled.study.audit import plain
+from unpooled.settings import plain
 
 ABOUT, ARRAY = "about", "array/"
+DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+"""What reading a damaged piece raises."""
 
 
 def packed(about: Any, arrays: Arrays) -> bytes:
