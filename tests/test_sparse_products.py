@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from unpooled import blocks, simd, sparse_products
+from unpooled.feature_major import stride_of
 
 needs_vectors = pytest.mark.skipif(simd.width() == 0, reason="plain loops run on this host")
 OUTPUTS = [1, 3, 4, 8, 10, 16, 17, 26, 62, 66, 130]  # less than a vector, and around their multiples
@@ -14,7 +15,8 @@ def example(n_outputs, dtype):
     X = (rng.normal(size=(30, 50)) * (rng.random((30, 50)) < 0.3)).astype(dtype)
     X[4] = 0
     starts = np.concatenate([[0], np.count_nonzero(X, axis=1)]).cumsum()
-    csr = X[X != 0], np.nonzero(X)[1].astype(np.int32), starts
+    narrow = np.uint16 if n_outputs % 2 else np.int32
+    csr = X[X != 0], np.nonzero(X)[1].astype(narrow), starts
     batch = np.append(rng.permutation(30)[:10], 4)
     return X[batch], csr, batch, rng.normal(size=(50, n_outputs)).astype(dtype)
 
@@ -30,9 +32,17 @@ def test_products(kind, n_outputs, dtype):
     if kind == "uncompiled":
         margins, adjoint = margins.py_func, adjoint.py_func
     tolerance = 1e-5 if dtype == np.float32 else 1e-13
-    Z, before = np.full((len(batch), n_outputs), np.nan, dtype), W.ravel().copy()
-    margins(*csr, batch, W.ravel(), Z)
+    stride = stride_of(n_outputs, W.itemsize) if kind == "vectors" else n_outputs + 3
+    Z, before = np.full((len(batch), n_outputs), np.nan, dtype), padded(W, stride)
+    margins(*csr, batch, before, stride, Z)
     np.testing.assert_allclose(Z, X @ W, rtol=tolerance, atol=tolerance)
     G = before.copy()
-    adjoint(*csr, batch, Z, G)
-    np.testing.assert_allclose(G.reshape(W.shape), W + X.T @ Z, rtol=10 * tolerance, atol=10 * tolerance)
+    adjoint(*csr, batch, Z, G, stride)
+    wanted = padded(W + X.T @ Z, stride)  # what lies between is still zero
+    np.testing.assert_allclose(G, wanted, rtol=10 * tolerance, atol=10 * tolerance)
+
+
+def padded(W, stride):
+    out = np.zeros((len(W), stride), W.dtype)
+    out[:, : W.shape[1]] = W
+    return out.ravel()

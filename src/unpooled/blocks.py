@@ -53,23 +53,27 @@ def adjoint(X: Array, batch: Array, Z: Array, G: Array) -> None:
 
 
 @kernel
-def sparse_margins(values: Array, columns: Array, starts: Array, batch: Array, w: Array, Z: Array) -> None:
-    """Z[i, c] ← Σ_j x_ij w[jC + c] over the non-zeros of the rows i of the batch."""
+def sparse_margins(
+    values: Array, columns: Array, starts: Array, batch: Array, w: Array, stride: int, Z: Array
+) -> None:
+    """Z[i, c] ← Σ_j x_ij w[jS + c] over the non-zeros of the rows i of the batch, S the stride."""
     n_outputs = Z.shape[1]
     for i in range(batch.size):
         clear(Z[i])
         for q in range(starts[batch[i]], starts[batch[i] + 1]):
-            first = columns[q] * n_outputs
+            first = np.int64(columns[q]) * stride
             add(w[first : first + n_outputs], values[q], Z[i])
 
 
 @kernel
-def sparse_adjoint(values: Array, columns: Array, starts: Array, batch: Array, Z: Array, G: Array) -> None:
-    """G[jC + c] ← G[jC + c] + Σ_i Z[i, c] x_ij over the non-zeros of the rows i of the batch."""
+def sparse_adjoint(
+    values: Array, columns: Array, starts: Array, batch: Array, Z: Array, G: Array, stride: int
+) -> None:
+    """G[jS + c] ← G[jS + c] + Σ_i Z[i, c] x_ij over the non-zeros of the rows i of the batch."""
     n_outputs = Z.shape[1]
     for i in range(batch.size):
         for q in range(starts[batch[i]], starts[batch[i] + 1]):
-            first = columns[q] * n_outputs
+            first = np.int64(columns[q]) * stride
             add(Z[i], values[q], G[first : first + n_outputs])
 
 

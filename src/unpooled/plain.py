@@ -88,7 +88,8 @@ class PlainRegulariser(NamedTuple):
 
     def dual_step(self, step: DualStep, h: Array, G: Array, center: Array, v: Array, w: Array) -> None:
         """As ``Regulariser.dual_step``."""
-        ascend.py_func(step, h, G, w, v)
+        ascend.py_func(step, h, G, w)
+        v[:] = h / -step.c
         self.prox(v, step.A / step.c, center, step.radius, w)
 
     def subgradient(self, w: Array, out: Array) -> None:

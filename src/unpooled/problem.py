@@ -155,7 +155,7 @@ class BoundProblem:
     def prox(self, v: Array, step: float, center: Array | None = None, radius: float = math.inf) -> Float:
         """argmin ½‖w − v‖² + step·h(w) over R(w − center) ≤ radius and the ball, for flat vectors."""
         v = np.array(v, dtype=np.float64)
-        center = np.zeros_like(v) if center is None else np.asarray(center, dtype=np.float64)
+        center = np.zeros(v.shape) if center is None else np.asarray(center, dtype=np.float64)
         out = np.empty_like(v)
         type(self.regulariser).prox(self.regulariser, v, float(step), center, float(radius), out)
         return out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from unpooled.arrays import Array
 from unpooled.kernel import kernel, method
 from unpooled.penalties.base import constrained_prox as penalty_constrained_prox
@@ -38,12 +40,11 @@ def in_precision(step: DualStep, h: Array) -> tuple[Any, Any, Any, Any]:
 
 
 @kernel
-def ascend(step: DualStep, h: Array, G: Array, w: Array, v: Array) -> None:
-    """h ← h + α(G − (μ/2)w), and v ← −h/c, the point that the prox starts from."""
-    alpha, half_mu, scale, _ = in_precision(step, h)
+def ascend(step: DualStep, h: Array, G: Array, w: Array) -> None:
+    """h ← h + α(G − (μ/2)w)."""
+    alpha, half_mu, _, _ = in_precision(step, h)
     for q in range(h.size):
         h[q] += alpha * (G[q] - half_mu * w[q])
-        v[q] = scale * h[q]
 
 
 @kernel
@@ -51,7 +52,10 @@ def two_passes(
     domain: Any, penalty: Any, step: DualStep, h: Array, G: Array, center: Array, v: Array, w: Array
 ) -> None:
     """The dual step of any penalty: h and v = −h/c in one pass over memory, the prox of v in others."""
-    ascend(step, h, G, w, v)
+    alpha, half_mu, scale, _ = in_precision(step, h)
+    for q in range(h.size):
+        h[q] += alpha * (G[q] - half_mu * w[q])
+        v[q] = scale * h[q]
     for q in range(domain.n_penalised, v.size):
         w[q] = v[q]
     domain_prox(domain, penalty, v, step.A / step.c, center, step.radius, w)
@@ -105,7 +109,8 @@ class Constrained(NamedTuple):
     def prox(self, penalty: Any, v: Array, step: float, center: Array, radius: float, out: Array) -> None:
         """out ← argmin ½‖w − v‖² + step·h(w), R(w − center) ≤ radius, ‖w‖₂ ≤ ball; v is used as scratch."""
         n = self.n_penalised
-        penalty_constrained_prox(penalty, v[:n], step, center[:n], radius, self.ball, out[:n])
+        own = center[:n].astype(np.float64)
+        penalty_constrained_prox(penalty, v[:n], step, own, radius, self.ball, out[:n])
 
 
 class Regulariser(NamedTuple):

@@ -13,8 +13,8 @@ class LyingLoops(Loops):
 
     liars, factor = 0, 1.0
 
-    def whole(self, now, cohort, memory, limit):
-        for part, up, _ in super().whole(now, cohort, memory, limit):
+    def whole(self, now, cohort, memory, limit, own_order=False):
+        for part, up, _ in super().whole(now, cohort, memory, limit, own_order):
             up[cohort[part] < self.liars] *= self.factor
             yield part, up, np.isfinite(up).all(axis=(1, 2))
 

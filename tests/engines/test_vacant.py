@@ -105,7 +105,9 @@ def test_rows_are_copied_only_where_it_pays(monkeypatch):
     for k, name in enumerate(data.ids):
         columns = own.feature[own.first[k] : own.first[k + 1]]
         X = data.client(name).X
-        assert np.array_equal(columns, np.flatnonzero(X.any(axis=0)))
+        assert np.array_equal(columns, np.unique(columns))
+        assert set(np.flatnonzero(X.any(axis=0))) <= set(columns)
+        assert len(columns) % 8 == 0 or len(columns) == P
         assert np.array_equal(own.entries[own.start[k] : own.start[k + 1]], X[:, columns].ravel())
     assert occupied.occupied(np.ones((len(data.y), P)), data.offsets, True) is None
     monkeypatch.setattr(occupied, "MOST_BYTES", 8)

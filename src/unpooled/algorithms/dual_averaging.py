@@ -41,7 +41,7 @@ class DualAveraging(NamedTuple):
         """``down`` has h, w and, with a finite radius, the center; ``up`` gets h's increment."""
         h, v = down[0].copy(), np.empty(down.shape[1])
         w = down[1].astype(oracle.rows.y.dtype)
-        center = down[down.shape[0] - 1].astype(np.float64)
+        center = down[down.shape[0] - 1]
         G = np.empty_like(w)
         work = workspace(oracle, client, w)
         for j in range(self.alpha.size):
@@ -50,7 +50,7 @@ class DualAveraging(NamedTuple):
             if j + 1 < self.alpha.size:
                 dual_step(regulariser, step, h, G, center, v, w)
             else:
-                ascend(step, h, G, w, v)
+                ascend(step, h, G, w)
         subtract(up[0], h, down[0])
 
 

@@ -160,13 +160,16 @@ class LocalClients:
 
     def _whole(self, now: Round, memory: Array, cohort: Array, weights: Array, aggregate: Aggregate) -> Array:
         """What uploads as long as the flat vector come to."""
-        mean = np.zeros((len(self.algorithm.uploads), self.layout.size))
+        mean = np.empty(0)
         limit = None if aggregate.needs_all else UPLOAD_BYTES
-        for part, up, sound in self.loops.whole(now, cohort, memory, limit):
+        own_order = isinstance(aggregate, Mean)  # others may look at more than one coordinate
+        for part, up, sound in self.loops.whole(now, cohort, memory, limit, own_order):
             if aggregate.refuses_infinite:
                 check_sound(cohort[part], sound)
+            if part.start == 0:
+                mean = np.zeros(up.shape[1:])
             self._combine(aggregate, mean, weights[part], up)
-        return mean
+        return self.loops.restored(now.problem, mean) if own_order else mean
 
     def _filled(
         self, now: Round, cohort: Array, weights: Array, aggregate: Aggregate

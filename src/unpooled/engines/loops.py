@@ -120,46 +120,63 @@ class Loops:
             idle = NOTHING
             yield part, uploads
 
+    def own_form(self, problem: BoundProblem) -> Any:
+        """How dense rows are kept (see ``occupied``); None for loops that run on all columns."""
+        if not is_coordinatewise(self.algorithm, problem) or self._occupied is None:
+            return None
+        return self._occupied.for_outputs(self.layout.n_outputs)
+
+    def restored(self, problem: BoundProblem, vectors: Array) -> Array:
+        """Vectors (…, size) in the order of the loops, as the layout has them."""
+        own = self.own_form(problem)
+        if own is None:
+            return vectors
+        flat = own.restored(vectors.reshape(-1, vectors.shape[-1]), self.layout)
+        return np.asarray(flat.reshape(*vectors.shape[:-1], -1))
+
     def whole(
-        self, now: Round, cohort: Array, memory: Array, limit: int | None
+        self, now: Round, cohort: Array, memory: Array, limit: int | None, own_order: bool = False
     ) -> Iterator[tuple[slice, Array, Array]]:
-        """Uploads as long as the flat vector, and whether each is finite, in parts of about ``limit`` bytes.
+        """Uploads of every coordinate, and whether each is finite, in parts of about ``limit`` bytes.
 
         A part's uploads are valid until the next one. ``memory`` (S, …), what the clients remember, is
-        updated.
+        updated. With ``own_order``, coordinates are in the order of the loops, for ``restored``.
         """
-        if is_coordinatewise(self.algorithm, now.problem) and self._occupied is not None:
-            run = self._on_occupied(now)
+        own = self.own_form(now.problem)
+        if own is None:
+            run, size = self._on_all_columns(now), self.layout.size
         else:
-            run = self._on_all_columns(now)
-        shape = (len(self.algorithm.uploads), self.layout.size)
+            down = own.ordered(now.down, self.layout)
+            run, size = self._on_occupied(now, own, down), down.shape[1]
+        shape = (len(self.algorithm.uploads), size)
         each = max(1, shape[0] * shape[1] * self.dtype.itemsize)
-        size = len(cohort) if limit is None else max(4 * (self.threads or 1), limit // each)
-        up = np.empty((min(size, len(cohort)), *shape), self.dtype)
-        for first in range(0, len(cohort), size):
-            part = slice(first, min(first + size, len(cohort)))
+        count = len(cohort) if limit is None else max(4 * (self.threads or 1), limit // each)
+        up = np.empty((min(count, len(cohort)), *shape), self.dtype)
+        for first in range(0, len(cohort), count):
+            part = slice(first, min(first + count, len(cohort)))
             chosen = cohort[part]
             sound = np.empty(len(chosen), np.bool_)
-            run(chosen, memory[part], up[: len(chosen)], sound)
-            yield part, up[: len(chosen)], sound
+            filled = up[: len(chosen)]
+            run(chosen, memory[part], filled, sound)
+            yield part, filled if own_order else self.restored(now.problem, filled), sound
 
-    def _on_occupied(self, now: Round) -> Run:
+    def _on_occupied(self, now: Round, own: Any, down: Array) -> Run:
         """Uploads of clients that leave out the columns that are vacant in their rows."""
         from unpooled.engines import vacant
 
         problem = now.problem
         records = (now.plan, problem.loss, self.rows, now.draws, problem.regulariser.penalty)
         function = vacant.compiled_occupied(*foreign_records(records))
-        moving, down = self.moving(now.w), self._occupied.ordered(now.down, self.layout)
-        still = np.zeros((len(self.algorithm.uploads), self.layout.size), self.dtype)
+        moving = self.moving(now.w)
+        still = np.zeros((len(self.algorithm.uploads), down.shape[1]), self.dtype)
 
         def run(cohort: Array, memory: Array, up: Array, sound: Array) -> None:
             parts = vacant.Parts(cohort, NOTHING, still, up, sound)
-            self._call(function, (*records, self.algorithm.local_steps, self._occupied, down, parts))
+            self._call(function, (*records, self.algorithm.local_steps, own, down, parts))
 
         blocks = np.empty(len(moving), np.bool_)
         parts = vacant.Parts(NOTHING, moving, still, np.empty((0, *still.shape), self.dtype), blocks)
-        self._call(function, (*records, self.algorithm.local_steps, self._occupied, down, parts))
+        self._call(function, (*records, self.algorithm.local_steps, own, down, parts))
         return run
 
     def _on_all_columns(self, now: Round) -> Run:

@@ -16,7 +16,7 @@ import numpy as np
 
 from unpooled.algorithms.vectors import assign
 from unpooled.arrays import Array
-from unpooled.feature_major import FeatureMajorRows
+from unpooled.feature_major import FeatureMajorRows, stride_of
 from unpooled.kernel import kernel
 from unpooled.layout import Layout
 from unpooled.localise import gather
@@ -31,6 +31,7 @@ WORTHWHILE = 0.85  # of the columns; clients that occupy more gain little from l
 SPARSE = 0.35  # of the entries; beyond it, products of whole rows are faster
 SEVERAL = 24  # outputs, from which on skipping zeros is faster than whole vectors of them
 MOST_BYTES = 2**30  # of copies
+LINE = 64  # bytes of a cache line: rows of copies begin at one
 
 
 class Occupied(NamedTuple):
@@ -44,6 +45,10 @@ class Occupied(NamedTuple):
     feature: Array
     start: Array
     entries: Array
+
+    def for_outputs(self, n_outputs: int) -> Occupied:
+        """The same for coefficients of so many outputs."""
+        return self
 
     @kernel
     def local(self, rows: Any, offsets: Array, client: int) -> DenseRows:
@@ -62,6 +67,15 @@ class Occupied(NamedTuple):
         """Flat vectors, the rows of an array, as ``gather`` wants them: as they are."""
         return vectors
 
+    def restored(self, vectors: Array, layout: Layout) -> Array:
+        """The reverse of ``ordered``."""
+        return vectors
+
+    @kernel
+    def room(self, n_outputs: int) -> int:
+        """The numbers that a feature's coefficients take up in the local loop."""
+        return n_outputs
+
     @kernel
     def gather(self, x: Array, feature: Array, p: int, n_outputs: int, out: Array) -> None:
         """Out ← x on these features, and its intercepts where out has room for them."""
@@ -78,13 +92,21 @@ class Occupied(NamedTuple):
 
 
 class NonZeros(NamedTuple):
-    """The clients' non-zeros; columns are numbered anew, 0 the first that the client occupies."""
+    """The clients' non-zeros; columns are numbered anew, 0 the first that the client occupies.
+
+    The coefficients of a feature take up ``stride`` numbers (see ``feature_major``).
+    """
 
     first: Array
     feature: Array
     starts: Array
     columns: Array
     values: Array
+    stride: int = 0
+
+    def for_outputs(self, n_outputs: int) -> NonZeros:
+        """The same for coefficients of so many outputs."""
+        return self._replace(stride=stride_of(n_outputs, self.values.itemsize))
 
     @kernel
     def local(self, rows: Any, offsets: Array, client: int) -> FeatureMajorRows:
@@ -93,36 +115,55 @@ class NonZeros(NamedTuple):
         n_columns = self.first[client + 1] - self.first[client]
         y, weight = rows.y[first:stop], weights_of(rows, first, stop)
         return FeatureMajorRows(
-            self.values, self.columns, self.starts[first : stop + 1], n_columns, y, weight
+            self.values, self.columns, self.starts[first : stop + 1], n_columns, self.stride, y, weight
         )
 
     @kernel
     def nothing(self, rows: Any, n_columns: int) -> FeatureMajorRows:
         """So many columns and not one row."""
         y, weight = rows.y[:0], rows.weight[:0]
-        return FeatureMajorRows(self.values, self.columns, self.starts[:1], n_columns, y, weight)
+        return FeatureMajorRows(self.values, self.columns, self.starts[:1], n_columns, self.stride, y, weight)
 
     def ordered(self, vectors: Array, layout: Layout) -> Array:
         """Flat vectors, the rows of an array, feature by feature."""
         n, C = layout.n_coefficients, layout.n_outputs
-        coefficients = vectors[:, :n].reshape(len(vectors), C, -1).swapaxes(1, 2)
-        return np.concatenate([coefficients.reshape(len(vectors), n), vectors[:, n:]], axis=1)
+        count, size = len(vectors), n // C * self.stride
+        out = np.zeros((count, size + layout.n_intercepts), vectors.dtype)
+        coefficients = out[:, :size].reshape(count, -1, self.stride)
+        coefficients[:, :, :C] = vectors[:, :n].reshape(count, C, -1).swapaxes(1, 2)
+        out[:, size:] = vectors[:, n:]
+        return out
+
+    def restored(self, vectors: Array, layout: Layout) -> Array:
+        """The reverse of ``ordered``."""
+        n, C = layout.n_coefficients, layout.n_outputs
+        count, size = len(vectors), n // C * self.stride
+        out = np.empty((count, layout.size), vectors.dtype)
+        coefficients = vectors[:, :size].reshape(count, -1, self.stride)
+        out[:, :n].reshape(count, C, -1)[:] = coefficients[:, :, :C].swapaxes(1, 2)
+        out[:, n:] = vectors[:, size:]
+        return out
+
+    @kernel
+    def room(self, n_outputs: int) -> int:
+        """The numbers that a feature's coefficients take up in the local loop."""
+        return self.stride
 
     @kernel
     def gather(self, x: Array, feature: Array, p: int, n_outputs: int, out: Array) -> None:
         """Out ← x on these features, and its intercepts where out has room for them; both lie in order."""
         for i in range(feature.size):
-            here, there = i * n_outputs, feature[i] * n_outputs
-            assign(out[here : here + n_outputs], x[there : there + n_outputs])
-        copy_intercepts(x, n_outputs * p, out, n_outputs * feature.size)
+            here, there = i * self.stride, feature[i] * self.stride
+            assign(out[here : here + self.stride], x[there : there + self.stride])
+        copy_intercepts(x, self.stride * p, out, self.stride * feature.size)
 
     @kernel
     def scatter(self, x: Array, feature: Array, p: int, n_outputs: int, out: Array) -> None:
-        """Out, which lies output by output, on these features and intercepts ← x, feature by feature."""
+        """The reverse: out on these features, and on its intercepts where x has some, ← x."""
         for i in range(feature.size):
-            for c in range(n_outputs):
-                out[c * p + feature[i]] = x[i * n_outputs + c]
-        copy_intercepts(x, n_outputs * feature.size, out, n_outputs * p)
+            here, there = i * self.stride, feature[i] * self.stride
+            assign(out[there : there + self.stride], x[here : here + self.stride])
+        copy_intercepts(x, self.stride * feature.size, out, self.stride * p)
 
 
 @kernel
@@ -218,17 +259,38 @@ def kept(X: Array, offsets: Array, form: str | None) -> Kept:
     if form is None:
         return None
     parts = [X[first:stop] for first, stop in itertools.pairwise(offsets)]
-    columns = [np.flatnonzero((part != 0).any(axis=0)) for part in parts]
+    filled = form == "vacant"
+    columns = [columns_of(part, LINE // X.itemsize if filled else 1) for part in parts]
     counts = np.array([len(own) for own in columns])
     first, feature = np.concatenate([[0], np.cumsum(counts)]), np.concatenate(columns)
     if form == "nonzeros":
         present = X != 0
         starts = np.concatenate([[0], np.count_nonzero(present, axis=1)]).cumsum()
         own_number = [np.nonzero(part[:, own])[1] for part, own in zip(parts, columns, strict=True)]
-        return NonZeros(first, feature, starts, np.concatenate(own_number, dtype=np.int32), X[present])
+        narrow = np.uint16 if counts.max(initial=0) <= 2**16 else np.uint32
+        numbers = np.concatenate(own_number, dtype=narrow, casting="unsafe")
+        return NonZeros(first, feature, starts, numbers, X[present])
     start = np.concatenate([[0], np.cumsum(counts * np.diff(offsets))])
-    entries = np.empty(start[-1], X.dtype)
+    entries = aligned(start[-1], X.dtype)
     for k, part in enumerate(parts):
         copy = entries[start[k] : start[k + 1]].reshape(len(part), counts[k])
         np.take(part, columns[k], axis=1, out=copy, mode="clip")
     return Occupied(first, feature, start, entries)
+
+
+def columns_of(part: Array, multiple: int) -> Array:
+    """The columns that rows occupy; some vacant ones besides, so that there are a multiple of so many.
+
+    Rows of which each begins where a vector does are faster than shorter ones.
+    """
+    is_occupied = (part != 0).any(axis=0)
+    lacking = -np.count_nonzero(is_occupied) % multiple
+    is_occupied[np.flatnonzero(~is_occupied)[:lacking]] = True
+    return np.flatnonzero(is_occupied)
+
+
+def aligned(size: int, dtype: np.dtype[Any]) -> Array:
+    """An array without contents that begins at a cache line."""
+    room = np.empty(size * dtype.itemsize + LINE, np.uint8)
+    first = -room.ctypes.data % LINE
+    return room[first : first + size * dtype.itemsize].view(dtype)

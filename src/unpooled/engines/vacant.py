@@ -3,7 +3,8 @@
 A coordinate of a vacant column gets no gradient: it moves by an increment that is the same at every client
 where the column is vacant, found by the same local loop on no rows; and where w_j = 0, it stays. So a client
 works on the columns that it occupies, on a copy of its rows without the others (``occupied``), its
-coefficients in the order that suits the copy. Uploads are whole, whoever else is in the cohort.
+coefficients in the order that suits the copy. Uploads are whole, whoever else is in the cohort, and in that
+order too: what they come to is put right once.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ local_rows = method("local")
 no_rows = method("nothing")
 gather = method("gather")
 scatter = method("scatter")
+room = method("room")
 
 
 class Parts(NamedTuple):
@@ -76,8 +78,8 @@ def run_part(
     s: int,
 ) -> None:
     """A client's round on the columns that it occupies, or a block of idle columns on no rows."""
-    n_outputs, p = draws.n_outputs, rows.X.shape[1]
-    n_intercepts = down.shape[1] - n_outputs * p
+    n_outputs, p, each = draws.n_outputs, rows.X.shape[1], room(own, draws.n_outputs)
+    n_intercepts = down.shape[1] - each * p
     if parts.cohort.size > 0:
         client, out = parts.cohort[s], parts.up[s]
         for row in range(out.shape[0]):
@@ -91,12 +93,12 @@ def run_part(
         feature = parts.idle[s * IDLE : (s + 1) * IDLE]
         batches, local = np.empty((1, 0), np.int64), no_rows(own, rows, feature.size)
     n = feature.size
-    point = np.empty((down.shape[0], n_outputs * n + n_intercepts), down.dtype)
+    point = np.empty((down.shape[0], each * n + n_intercepts), down.dtype)
     for row in range(down.shape[0]):
         gather(own, down[row], feature, p, n_outputs, point[row])
     up = np.empty((out.shape[0], point.shape[1]), out.dtype)
     oracle = RoundOracle(loss, local, batches, n_outputs)
-    regulariser = Regulariser(penalty, Entrywise(n_outputs * n))
+    regulariser = Regulariser(penalty, Entrywise(each * n))
     local_loop(plan, oracle, regulariser, client, point, np.empty((0, 0), down.dtype), up)
     for row in range(out.shape[0]):
         scatter(own, up[row], feature, p, n_outputs, out[row])

@@ -34,42 +34,51 @@ class SoftmaxRecord(NamedTuple):
     @kernel
     def residual(self, z: Array, y: float) -> None:
         """z ← dℓ/dz = softmax(z) − e_y."""
-        subtract_largest(z)
+        Z = z.reshape((1, z.size))
+        subtract_largest(Z, 0)
         for c in range(z.size):
             z[c] = np.exp(z[c])
-        normalise(z, self.scale)
+        normalise(Z, 0, self.scale)
         z[int(y)] -= self.scale
 
     @kernel
     def residuals(self, Z: Array, y: Array, weight: Array) -> None:
         """The same for many rows, times their weights; the exponentials of all rows in one go."""
         for i in range(y.size):
-            subtract_largest(Z[i])
+            subtract_largest(Z, i)
         exponentials(Z)
         for i in range(y.size):
-            normalise(Z[i], self.scale * weight[i])
+            normalise(Z, i, self.scale * weight[i])
             Z[i, int(y[i])] -= self.scale * weight[i]
 
 
 @kernel
-def subtract_largest(z: Array) -> None:
-    """z ← z − max z, so that no exponential overflows."""
-    top = z[0]
-    for c in range(1, z.size):
-        top = max(top, z[c])
-    for c in range(z.size):
-        z[c] -= top
+def subtract_largest(Z: Array, i: int) -> None:
+    """Z_i ← Z_i − max Z_i, so that no exponential overflows.
+
+    Four maxima run side by side: one alone would wait for itself.
+    """
+    n = Z.shape[1]
+    a = b = c = d = Z[i, 0]
+    fours = n - n % 4
+    for q in range(0, fours, 4):
+        a, b, c, d = max(a, Z[i, q]), max(b, Z[i, q + 1]), max(c, Z[i, q + 2]), max(d, Z[i, q + 3])
+    for q in range(fours, n):
+        a = max(a, Z[i, q])
+    top = max(max(a, b), max(c, d))
+    for q in range(n):
+        Z[i, q] -= top
 
 
 @kernel
-def normalise(z: Array, total: float) -> None:
-    """z ← z scaled to this total."""
-    before = z.dtype.type(0)
-    for c in range(z.size):
-        before += z[c]
+def normalise(Z: Array, i: int, total: float) -> None:
+    """Z_i ← Z_i scaled to this total."""
+    before = Z.dtype.type(0)
+    for q in range(Z.shape[1]):
+        before += Z[i, q]
     scale = total / before
-    for c in range(z.size):
-        z[c] *= scale
+    for q in range(Z.shape[1]):
+        Z[i, q] *= scale
 
 
 @dataclass(frozen=True)
