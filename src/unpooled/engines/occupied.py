@@ -259,8 +259,8 @@ def kept(X: Array, offsets: Array, form: str | None) -> Kept:
     if form is None:
         return None
     parts = [X[first:stop] for first, stop in itertools.pairwise(offsets)]
-    filled = form == "vacant"
-    columns = [columns_of(part, LINE // X.itemsize if filled else 1) for part in parts]
+    multiple = stride_of(1, X.itemsize) if form == "vacant" else 1
+    columns = [columns_of(part, multiple) for part in parts]
     counts = np.array([len(own) for own in columns])
     first, feature = np.concatenate([[0], np.cumsum(counts)]), np.concatenate(columns)
     if form == "nonzeros":
@@ -279,9 +279,9 @@ def kept(X: Array, offsets: Array, form: str | None) -> Kept:
 
 
 def columns_of(part: Array, multiple: int) -> Array:
-    """The columns that rows occupy; some vacant ones besides, so that there are a multiple of so many.
+    """The columns that rows occupy, and as many vacant ones as it takes to have a multiple of so many.
 
-    Rows of which each begins where a vector does are faster than shorter ones.
+    Rows of whole vectors are faster than shorter ones that are not.
     """
     is_occupied = (part != 0).any(axis=0)
     lacking = -np.count_nonzero(is_occupied) % multiple
