@@ -23,6 +23,7 @@ from scipy import sparse
 import unpooled as up
 from unpooled.engines.local import Local
 from unpooled.engines.loops import Loops
+from unpooled.engines.task import Task
 from unpooled.federation import Federation, Position
 from unpooled.ledger import Ledger
 from unpooled.rows import rows_of
@@ -63,10 +64,11 @@ def seconds(data: up.FederatedData, nonzeros: int, rounds: int = 20) -> tuple[fl
     """The median round's seconds in the clients' loop and in all, and the ledger; two rounds warm up."""
     algorithm = up.FastFedDA(mu=1e-3, gamma=0.25 * nonzeros, local_steps=STEPS, a=math.inf)
     problem, dtype = PROBLEM.bind(data), np.dtype(np.float64)
-    clients = Local().open(algorithm, problem, data, 0, BATCH, dtype)
-    clients.loops = loops = Timed(algorithm, problem, rows_of(data), data.offsets, 0, BATCH, dtype)
+    task = Task(algorithm, problem, 0, BATCH, dtype)
+    clients = Local().open(task, data)
+    clients.loops = loops = Timed(task, rows_of(data), data.offsets)
     start = Position(algorithm.init(problem, np.zeros(problem.layout.size)), Ledger())
-    federation = Federation(algorithm, problem, data, clients, COHORT, 0, "renormalised", dtype, start)
+    federation = Federation(task, data, clients, COHORT, "renormalised", start)
     spent = []
     for _ in range(rounds + 2):
         loops.seconds, began = 0.0, time.perf_counter()

@@ -8,6 +8,7 @@ from threadpoolctl import ThreadpoolController
 
 from benchmarks.work import SEED, Work
 from unpooled.engines import Local
+from unpooled.engines.task import Task
 from unpooled.federation import Federation, Position
 from unpooled.ledger import Ledger
 
@@ -27,18 +28,13 @@ class Engine:
     def federation(self) -> Federation:
         """A run before its first round."""
         work, shape = self.work, self.work.shape
-        clients = self.engine.open(
-            shape.algorithm, work.problem, work.data, SEED, shape.batch_size, self.dtype
-        )
+        task = Task(shape.algorithm, work.problem, SEED, shape.batch_size, self.dtype)
         return Federation(
-            algorithm=shape.algorithm,
-            problem=work.problem,
+            task=task,
             data=work.data,
-            clients=clients,
+            clients=self.engine.open(task, work.data),
             cohort=shape.cohort,
-            seed=SEED,
             weighting="renormalised",
-            dtype=self.dtype,
             position=Position(shape.algorithm.init(work.problem, work.flat_start), Ledger()),
         )
 

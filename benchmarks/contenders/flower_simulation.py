@@ -34,6 +34,7 @@ from benchmarks.shapes import paper_shapes
 from benchmarks.work import SEED, Work
 from unpooled.arrays import Array
 from unpooled.engines import Local
+from unpooled.engines.task import Task
 
 WARM_UP = 3  # rounds in which workers start, make their data and read compiled code
 
@@ -49,8 +50,9 @@ def _clients(shape: str) -> Any:
     """The engine's clients, once in every worker."""
     work = _work(shape)
     engine = Local(threads=1)
+    states = np.dtype(np.float64)
     return engine.open(
-        work.shape.algorithm, work.problem, work.data, SEED, work.shape.batch_size, np.dtype(np.float64)
+        Task(work.shape.algorithm, work.problem, SEED, work.shape.batch_size, states), work.data
     )
 
 

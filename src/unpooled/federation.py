@@ -12,6 +12,7 @@ from unpooled.aggregation import Aggregate, Mean
 from unpooled.algorithms.base import Algorithm, State
 from unpooled.arrays import Array
 from unpooled.engines.local import Memory
+from unpooled.engines.task import Task
 from unpooled.ledger import Ledger, Traffic
 from unpooled.problem import BoundProblem
 from unpooled.sampling import cohort as sample_cohort
@@ -40,17 +41,24 @@ class Position:
 class Federation:
     """A server with its clients. ``rounds`` is a generator: stopping early is ``break``."""
 
-    algorithm: Algorithm
-    problem: BoundProblem
+    task: Task
     data: FederatedData | RemoteData
     clients: Any
     cohort: int | None
-    seed: int
     weighting: str
-    dtype: np.dtype[Any]
     position: Position
     aggregate: Aggregate = field(default_factory=Mean)
     private: PrivateMean | None = None
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """What is run."""
+        return self.task.algorithm
+
+    @property
+    def problem(self) -> BoundProblem:
+        """What it is run on."""
+        return self.task.problem
 
     @property
     def state(self) -> State:
@@ -79,12 +87,12 @@ class Federation:
         problem = self.algorithm.problem_at(self.problem, r)
         chosen, weigh = self._cohort(r), self._weights if self.private is None else self.private.weights
         sent = self.algorithm.broadcast(problem, self.state)
-        down = {name: vector.astype(self.dtype) for name, vector in sent.items()}
+        down = {name: vector.astype(self.task.dtype) for name, vector in sent.items()}
         gathered = self.clients.round(problem, r, down, chosen, weigh, self.aggregate)
         mean = gathered.mean if self.private is None else self.private.noised(gathered.mean, r)
         state = self.algorithm.server_update(problem, self.state, mean, gathered.participation)
         numbers = len(chosen) * len(down) * self.problem.layout.size
-        sent_down = Traffic(numbers, numbers * self.dtype.itemsize)
+        sent_down = Traffic(numbers, numbers * self.task.dtype.itemsize)
         ledger = self.position.ledger.after_round(len(gathered.present), gathered.sent, sent_down)
         self.position = Position(state, ledger, gathered.memory)
         return state
@@ -93,7 +101,7 @@ class Federation:
         """A round's clients."""
         if self.private is not None:
             return self.private.cohort(round)
-        return sample_cohort(self.seed, round, self.data.n_clients, self.cohort)
+        return sample_cohort(self.task.seed, round, self.data.n_clients, self.cohort)
 
     def _weights(self, chosen: Array) -> tuple[Array, float]:
         """The weights of those who took part, and the factor that turns the mean into Σ_k π_k up_k."""

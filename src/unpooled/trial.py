@@ -17,6 +17,7 @@ from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.engines.local import DivergenceError
+from unpooled.engines.task import Task
 from unpooled.federation import Federation, Position
 from unpooled.ledger import Ledger
 from unpooled.privacy.private_mean import PrivateMean
@@ -105,19 +106,17 @@ class Trial:
         if self.previous is not None:
             check_same(self.previous.settings, settings)
             memory, ledger, state = self.previous.memory, self.previous.ledger, self.previous.state
-        seed, batch_size = self.options["seed"], self.options["batch_size"]
-        clients = self.engine.open(algorithm, self.problem, self.data, seed, batch_size, self.dtype, memory)
+        options = self.options
+        task = Task(algorithm, self.problem, options["seed"], options["batch_size"], self.dtype)
+        clients = self.engine.open(task, self.data, memory)
         if state is None:
             state = algorithm.init(algorithm.problem_at(self.problem, 0), self.start)
         return Federation(
-            algorithm=algorithm,
-            problem=self.problem,
+            task=task,
             data=self.data,
             clients=clients,
-            cohort=self.options["cohort"],
-            seed=seed,
-            weighting=self.options["weighting"],
-            dtype=self.dtype,
+            cohort=options["cohort"],
+            weighting=options["weighting"],
             position=Position(state, ledger),
             aggregate=self.aggregate if self.private is None else self.private.aggregate,
             private=self.private,

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from unpooled.study.config import parse
+from unpooled.study.desk import StudyDesk
 
 SITES = ("basel", "bern", "genf", "zurich")
 
@@ -58,3 +59,8 @@ def settings(target="pressure", kind="lasso", lam=0.1, **more):
 
 def study(*arguments, **more):
     return parse(settings(*arguments, **more))
+
+
+def desks(asked, files, which="whole", **options):
+    """The sites of a study, in this process."""
+    return {site: StudyDesk(asked, site, files[which][site], **options) for site in asked.sites}

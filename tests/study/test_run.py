@@ -2,46 +2,20 @@
 
 import csv
 import json
-import os
-import re
 
 import numpy as np
 import pytest
 
 import unpooled as up
-from tests.study.sites import FEATURES, SITES, study, tables
+from tests.study.sites import FEATURES, SITES, desks, study, tables
 from unpooled.preprocessing import encode
 from unpooled.remote.direct import Direct
-from unpooled.remote.messages import Failure, Reply
-from unpooled.study import table as tables_of
-from unpooled.study.agreement import DisagreementError
 from unpooled.study.audit import Audit
 from unpooled.study.config import StoppedError, StudyError
 from unpooled.study.coordinator import run_study
 from unpooled.study.desk import StudyDesk
 
 CATEGORICAL = ["smoker", "ward"]
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """Every site's file, two in CSV and two in Parquet; and another set with missing values."""
-    folder = tmp_path_factory.mktemp("tables")
-    for name, missing in (("whole", False), ("holes", True)):
-        for k, (site, frame) in enumerate(tables(missing=missing).items()):
-            path = folder / f"{name}-{site}"
-            if k % 2:
-                frame.to_csv(f"{path}.csv", index=False)
-            else:
-                frame.to_parquet(f"{path}.parquet")
-    return {
-        name: {path.stem.split("-")[1]: tables_of.read(path) for path in sorted(folder.glob(f"{name}-*"))}
-        for name in ("whole", "holes")
-    }
-
-
-def desks(asked, files, which="whole", **options):
-    return {site: StudyDesk(asked, site, files[which][site], **options) for site in asked.sites}
 
 
 def pooled(target, missing=False):
@@ -237,203 +211,6 @@ def test_a_site_guards_its_rows_whatever_the_coordinator_asks(files, tmp_path):
 
     with pytest.raises(StoppedError, match=r"min_rows=1, below limits.minimum_rows = 20"):
         run_study(eager, Greedy(at), tmp_path)
-
-
-class Failing(Direct):
-    """A transport on which a site stops answering at some exchange, and may come back."""
-
-    def __init__(self, desks, site, at, back=10**9):
-        super().__init__(desks)
-        self.site, self.at, self.back, self.count = site, at, back, 0
-
-    def exchange(self, requests):
-        self.count += 1
-        replies = super().exchange(requests)
-        if self.at <= self.count < self.back and self.site in replies:
-            replies[self.site] = Failure("is not connected")
-        return replies
-
-
-def test_a_lost_site_is_left_out_where_enough_remain(files, tmp_path):
-    asked = study(limits={"minimum_sites": 3})
-    seen = []
-    result = run_study(
-        asked, Failing(desks(asked, files), "genf", 3), tmp_path, watch=lambda event, data: seen.append(event)
-    )
-    three = study(sites=["basel", "bern", "zurich"])
-    known = run_study(three, Direct(desks(three, files)), tmp_path / "three")
-    np.testing.assert_array_equal(result.coef, known.coef)
-    assert result.notes[0] == "genf was left out: is not connected."
-    assert list(result.rows) == ["basel", "bern", "zurich"]
-    assert [event for event in seen if event in ("lost", "left out")] == ["left out"]
-
-
-def test_a_site_that_comes_back_in_time_is_waited_for(files, tmp_path):
-    asked = study(limits={"grace": 30})
-    seen = []
-    flaky = Failing(desks(asked, files), "genf", 3, 5)
-    result = run_study(asked, flaky, tmp_path, watch=lambda event, data: seen.append(event))
-    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
-    np.testing.assert_array_equal(result.coef, known.coef)
-    assert "lost" in seen
-    assert "left out" not in seen
-
-
-class Spoiling(Direct):
-    """A transport on which one site's numbers of a kind are not finite, or fewer than they should be."""
-
-    def __init__(self, desks, site, kind, spoil):
-        super().__init__(desks)
-        self.site, self.kind, self.spoil = site, kind, spoil
-
-    def exchange(self, requests):
-        replies = super().exchange(requests)
-        if requests and next(iter(requests.values())).kind == self.kind and self.site in replies:
-            spec, arrays = replies[self.site]
-            replies[self.site] = Reply(spec, {name: self.spoil(array) for name, array in arrays.items()})
-        return replies
-
-
-SPOILT = {
-    "NaN": (lambda array: np.full(array.shape, np.nan), r"genf: its \w+ holds NaN"),
-    "shape": (lambda array: np.ones((2, 3, 4)), r"genf: its \w+ has shape \(2, 3, 4\)"),
-}
-
-
-@pytest.mark.parametrize("kind", SPOILT)
-def test_a_site_that_sends_what_cannot_be_used_is_named_and_left_out(files, tmp_path, kind):
-    spoil, words = SPOILT[kind]
-    asked = study(limits={"minimum_sites": 3})
-    at = desks(asked, files)
-    result = run_study(asked, Spoiling(at, "genf", "ask", spoil), tmp_path / "left out")
-    assert list(result.rows) == ["basel", "bern", "zurich"]
-    assert re.match(words.replace("genf:", "genf was left out:"), result.notes[0])
-    [told] = at["genf"].told
-    assert told["done"].startswith("this site was left out: its ")
-    asked = study()
-    with pytest.raises(StoppedError, match=rf"{words}.*; 3 of at least 4 sites are left"):
-        run_study(asked, Spoiling(desks(asked, files), "genf", "ask", spoil), tmp_path / "stopped")
-    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
-    mended = run_study(asked, Direct(desks(asked, files)), tmp_path / "stopped", resume=True)
-    np.testing.assert_array_equal(mended.coef, known.coef)
-
-
-@pytest.mark.slow
-def test_a_round_with_too_few_sites_stops_and_is_resumed(files, tmp_path):
-    asked = study(solver={"method": "fast_fedda", "rounds": 4, "local_steps": 5, "batch_size": 16})
-    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
-    with pytest.raises(StoppedError, match=r"round 2 has 3 of the 4 clients .* 'genf': is not connected"):
-        run_study(asked, Failing(desks(asked, files), "genf", 20), tmp_path / "results")
-    resumed = run_study(asked, Direct(desks(asked, files)), tmp_path / "results", resume=True)
-    np.testing.assert_array_equal(resumed.coef, known.coef)
-
-
-@pytest.mark.parametrize("damage", [None, "cut", "nonsense"])
-def test_a_stopped_study_goes_on_to_the_same_bits(files, tmp_path, damage):
-    asked = study("died", "logistic", 0.01)
-    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
-    with pytest.raises(StoppedError, match="genf: is not connected; 3 of at least 4 sites are left"):
-        run_study(asked, Failing(desks(asked, files), "genf", 5), tmp_path / "results")
-    kept = sorted((tmp_path / "results" / "checkpoint").glob("*.npz"))
-    assert len(kept) == 4
-    with pytest.raises(StudyError, match="holds a study that was not finished: --resume goes on"):
-        run_study(asked, Direct(desks(asked, files)), tmp_path / "results")
-    if damage:
-        kept[-1].write_bytes(kept[-1].read_bytes()[:100] if damage == "cut" else b"nonsense")
-    again, notes = Failing(desks(asked, files), "nobody", 1), []
-    watch = lambda event, data: notes.append(data["text"]) if event == "note" else None  # noqa: E731
-    result = run_study(asked, again, tmp_path / "results", resume=True, watch=watch)
-    np.testing.assert_array_equal(result.coef, known.coef)
-    assert result.intercept == known.intercept
-    assert result.ledger == known.ledger
-    straight = Failing(desks(asked, files), "nobody", 1)
-    run_study(asked, straight, tmp_path / "straight")
-    assert again.count == straight.count - (3 if damage else 4)
-    assert any("is damaged: its answers are asked for again" in note for note in notes) == bool(damage)
-
-
-def test_what_cannot_be_resumed(files, tmp_path):
-    asked = study("died", "logistic", 0.01)
-    with pytest.raises(StudyError, match="there is nothing to resume"):
-        run_study(asked, Direct(desks(asked, files)), tmp_path, resume=True)
-    with pytest.raises(StoppedError):
-        run_study(asked, Failing(desks(asked, files), "genf", 5), tmp_path)
-    other = study("died", "logistic", 0.02)
-    with pytest.raises(StudyError, match=r"is another one: model.lambda is 0.02 here and 0.01 at"):
-        run_study(other, Direct(desks(other, files)), tmp_path, resume=True)
-    (tmp_path / "checkpoint" / "state.json").write_text("{")
-    with pytest.raises(StudyError, match=r"state.json is damaged: begin anew"):
-        run_study(asked, Direct(desks(asked, files)), tmp_path, resume=True)
-
-
-def test_a_disk_that_is_full_costs_the_checkpoint_only(files, tmp_path):
-    asked, notes = study(), []
-    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
-    checkpoint = tmp_path / "results" / "checkpoint"
-
-    class Filling(Direct):
-        """The disk fills up while the sites answer for the first time."""
-
-        def exchange(self, requests):
-            for number in range(1, 9):
-                temporary = checkpoint / f".{number:06}.npz.{os.getpid()}"  # where it is written first
-                if checkpoint.exists() and not temporary.is_symlink():
-                    temporary.symlink_to("/dev/full")
-            return super().exchange(requests)
-
-    watch = lambda event, data: notes.append(data["text"]) if event == "note" else None  # noqa: E731
-    result = run_study(asked, Filling(desks(asked, files)), tmp_path / "results", watch=watch)
-    np.testing.assert_array_equal(result.coef, known.coef)
-    assert len(notes) == 1
-    assert "cannot be written (No space left on device): the study goes on" in notes[0]
-    assert not checkpoint.exists()
-
-
-def test_a_site_that_differs_is_told_and_named(files, tmp_path):
-    asked = study()
-    at = desks(asked, files)
-    at["bern"] = StudyDesk(study(lam=0.3), "bern", files["whole"]["bern"])
-    with pytest.raises(StoppedError, match=r"bern: its study.toml is another one: model.lambda is 0.3 here"):
-        run_study(asked, Direct(at), tmp_path / "one")
-    assert "model.lambda is 0.3 here and 0.1 at the coordinator" in at["bern"].told[0]["unfit"][0]
-    at = desks(asked, files, "holes")
-    with pytest.raises(DisagreementError, match="basel: column 'creatinine' has missing values"):
-        run_study(asked, Direct(at), tmp_path / "two")
-    assert at["bern"].told == [{"unfit": ["column 'creatinine' has missing values"]}]
-    assert not (tmp_path / "two" / "checkpoint").exists()
-
-
-def test_all_are_told_of_a_study_that_ends_without_a_result(files, tmp_path):
-    asked = study("died", "multinomial", 0.1)
-    at = desks(asked, files)
-    with pytest.raises(StudyError, match="multinomial needs three classes or more"):
-        run_study(asked, Direct(at), tmp_path)
-    for desk in at.values():
-        assert "it ended without a result: multinomial needs three classes" in desk.told[0]["failed"]
-
-
-@pytest.mark.slow
-def test_too_few_for_a_round_is_a_stop_that_can_be_resumed(files, tmp_path):
-    solver = {"method": "fast_fedda", "rounds": 4, "local_steps": 5, "batch_size": 16}
-    asked = study(solver=solver)
-    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
-    seen = []
-    counting = Failing(desks(asked, files), "nobody", 1)
-    run_study(asked, counting, tmp_path / "count")
-    with pytest.raises(StoppedError, match="3 of the 4 clients that must take part"):
-        run_study(asked, Failing(desks(asked, files), "genf", counting.count - 3), tmp_path / "results")
-    watch = lambda event, data: seen.append(event)  # noqa: E731
-    again = run_study(asked, Direct(desks(asked, files)), tmp_path / "results", resume=True, watch=watch)
-    np.testing.assert_array_equal(again.coef, known.coef)
-    assert 0 < seen.count("asked") < counting.count
-
-
-def test_sites_that_do_not_come_are_named(files, tmp_path):
-    asked = study(limits={"join_timeout": 1})
-    at = desks(asked, files)
-    del at["genf"]
-    with pytest.raises(StudyError, match=r"3 of at least 4 sites joined within 1 s .* missing: genf"):
-        run_study(asked, Direct(at), tmp_path)
 
 
 def test_a_path_by_an_information_criterion(files, tmp_path):

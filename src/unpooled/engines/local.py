@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unpooled.aggregation import Aggregate, Mean
-from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array, Arrays
 from unpooled.engines.gathered import Gathered, Weigh
 from unpooled.engines.loops import Loops, Round, loop_rows
 from unpooled.engines.oracles import OracleClients
+from unpooled.engines.task import Task
 from unpooled.ledger import Traffic
 from unpooled.problem import BoundProblem
 
@@ -44,18 +44,9 @@ class Local:
         if self.threads is not None and not (isinstance(self.threads, int) and self.threads >= 1):
             raise ValueError(f"threads must be a whole number of at least 1, got {self.threads!r}")
 
-    def open(
-        self,
-        algorithm: Algorithm,
-        problem: BoundProblem,
-        data: FederatedData,
-        seed: int,
-        batch_size: int | None,
-        dtype: np.dtype[Any],
-        memory: Array | None = None,
-    ) -> LocalClients:
+    def open(self, task: Task, data: FederatedData, memory: Array | None = None) -> LocalClients:
         """The clients of a run, ready for its rounds."""
-        return LocalClients(self, algorithm, problem, data, seed, batch_size, dtype, memory)
+        return LocalClients(task, data, self.threads, memory)
 
     def open_oracles(self, data: FederatedData) -> OracleClients:
         """The clients of an exact solver, ready for its questions."""
@@ -65,34 +56,15 @@ class Local:
 class LocalClients:
     """All clients of a run: their local loops, and what they remember from round to round."""
 
-    def __init__(
-        self,
-        engine: Local,
-        algorithm: Algorithm,
-        problem: BoundProblem,
-        data: FederatedData,
-        seed: int,
-        batch_size: int | None,
-        dtype: np.dtype[Any],
-        memory: Array | None,
-    ):
+    def __init__(self, task: Task, data: FederatedData, threads: int | None, memory: Array | None):
         from unpooled.engines.occupied import occupied_of
 
-        self.algorithm = algorithm
-        self.layout = problem.layout
-        self.dtype = dtype
+        self.algorithm, self.layout, self.dtype = task.algorithm, task.problem.layout, task.dtype
+        rows = loop_rows(task.problem, data)
         self.loops = Loops(
-            algorithm,
-            problem,
-            loop_rows(problem, data),
-            data.offsets,
-            seed,
-            batch_size,
-            dtype,
-            engine.threads,
-            lambda: occupied_of(data, problem.layout.n_outputs),
+            task, rows, data.offsets, threads, lambda: occupied_of(data, self.layout.n_outputs)
         )
-        self.memory = first_memory(algorithm, problem, data.n_clients, dtype, memory)
+        self.memory = first_memory(task, data.n_clients, memory)
 
     @property
     def say(self) -> Callable[[str], None]:
@@ -206,13 +178,11 @@ def _slices(count: int, limit: int | None, each: int) -> Iterator[slice]:
     return (slice(first, min(first + size, count)) for first in range(0, count, max(1, size)))
 
 
-def first_memory(
-    algorithm: Algorithm, problem: BoundProblem, n_clients: int, dtype: np.dtype[Any], saved: Array | None
-) -> Array:
+def first_memory(task: Task, n_clients: int, saved: Array | None) -> Array:
     """What clients remember before a run's first round (K, …): nothing, or what was saved."""
-    kept = len(algorithm.memory)
-    shape = (n_clients, kept, problem.layout.size if kept else 0)
-    memory = np.zeros(shape, dtype) if saved is None else np.array(saved, dtype)
+    kept = len(task.algorithm.memory)
+    shape = (n_clients, kept, task.problem.layout.size if kept else 0)
+    memory = np.zeros(shape, task.dtype) if saved is None else np.array(saved, task.dtype)
     if memory.shape != shape:
         raise ValueError(f"the clients' memory has shape {memory.shape}, expected {shape}")
     return memory

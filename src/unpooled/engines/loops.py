@@ -14,6 +14,7 @@ import numpy as np
 
 from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array, Arrays
+from unpooled.engines.task import Task
 from unpooled.kernel import foreign_records
 from unpooled.oracle import Draws, Oracle, PlainOracle
 from unpooled.plain import PlainLoss, PlainRows
@@ -57,23 +58,17 @@ class Loops:
 
     def __init__(
         self,
-        algorithm: Algorithm,
-        problem: BoundProblem,
+        task: Task,
         rows: Any,
         offsets: Array,
-        seed: int,
-        batch_size: int | None,
-        dtype: np.dtype[Any],
         threads: int | None = None,
         keep: Callable[[], Any] = lambda: None,
     ):
-        self.algorithm = algorithm
-        self.layout = problem.layout
+        self.algorithm, self.layout, self.dtype = task.algorithm, task.problem.layout, task.dtype
         self.rows = rows
-        self.dtype = dtype
         self.threads = threads
         self.keep = keep
-        self.draws = Draws(offsets, self.layout.n_outputs, np.uint64(seed), 0, batch_size or 0)
+        self.draws = Draws(offsets, self.layout.n_outputs, np.uint64(task.seed), 0, task.batch_size or 0)
         self.say: Callable[[str], None] = lambda sentence: None
         self.is_ready = False
 

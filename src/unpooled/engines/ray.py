@@ -10,11 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, finalize
 
-import numpy as np
-
-from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array
-from unpooled.problem import BoundProblem
+from unpooled.engines.task import Task
 from unpooled.remote.clients import RemoteClients
 from unpooled.remote.data import RemoteData
 from unpooled.remote.oracles import RemoteOracles
@@ -62,28 +59,9 @@ class Ray:
             if count is not None and not (isinstance(count, int) and count >= 1):
                 raise ValueError(f"{name} must be a whole number of at least 1, got {count!r}")
 
-    def open(
-        self,
-        algorithm: Algorithm,
-        problem: BoundProblem,
-        data: FederatedData,
-        seed: int,
-        batch_size: int | None,
-        dtype: np.dtype[Any],
-        memory: Array | None = None,
-    ) -> RemoteClients:
+    def open(self, task: Task, data: FederatedData, memory: Array | None = None) -> RemoteClients:
         """The clients of a run, ready for its rounds. The driver keeps what they remember."""
-        return RemoteClients(
-            self.data(data),
-            algorithm,
-            problem,
-            seed,
-            batch_size,
-            dtype,
-            memory,
-            retries=RETRIES,
-            keeps="server",
-        )
+        return RemoteClients(task, self.data(data), memory, retries=RETRIES, keeps="server")
 
     def open_oracles(self, data: FederatedData) -> RemoteOracles:
         """The clients of an exact solver, ready for its questions."""

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from unpooled.algorithms.base import Algorithm, State
 from unpooled.curvature import Curvature
 from unpooled.engines.local import DivergenceError
+from unpooled.engines.task import Task
 from unpooled.federation import WEIGHTINGS, Federation, Position
 from unpooled.flower.installed import app, serverapp
 from unpooled.flower.mailbox import LEEWAY
@@ -221,17 +222,14 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
             Curvature(self.problem, data, self.batch_size), self.rounds
         )
         engine = Remote(minimum=self.min_train_nodes, retries=0, norm_bound=self.norm_bound)
-        clients = engine.open(algorithm, bound, data, self.seed, self.batch_size, states)
+        task = Task(algorithm, bound, self.seed, self.batch_size, states)
         drawn = max(self.min_train_nodes, round(self.fraction_train * data.n_clients))
         self._federation = Federation(
-            algorithm=algorithm,
-            problem=bound,
+            task=task,
             data=data,
-            clients=clients,
+            clients=engine.open(task, data),
             cohort=drawn if drawn < data.n_clients else None,
-            seed=self.seed,
             weighting=self.weighting,
-            dtype=states,
             position=Position(State(0, {}), Ledger()),
         )
         return self._federation

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from unpooled.aggregation import Aggregate, Mean
-from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array, Arrays
 from unpooled.engines.gathered import Gathered, Weigh
 from unpooled.engines.local import DivergenceError, first_memory
 from unpooled.engines.loops import Loops, is_coordinatewise
 from unpooled.engines.occupied import SEVERAL, Tally, chosen_form
+from unpooled.engines.task import Task
 from unpooled.engines.touched import add_uploads, fill, idle_increments, traffic
 from unpooled.ledger import Traffic
 from unpooled.problem import BoundProblem
@@ -54,12 +54,8 @@ class RemoteClients:
 
     def __init__(
         self,
+        task: Task,
         data: RemoteData,
-        algorithm: Algorithm,
-        problem: BoundProblem,
-        seed: int,
-        batch_size: int | None,
-        dtype: np.dtype[Any],
         memory: Array | None = None,
         *,
         minimum: int | None = None,
@@ -67,28 +63,26 @@ class RemoteClients:
         keeps: str = "desk",
         norm_bound: float = math.inf,
     ):
+        self.algorithm, self.layout, self.dtype = task.algorithm, task.problem.layout, task.dtype
         self.data = data
-        self.algorithm = algorithm
-        self.layout = problem.layout
-        self.dtype = dtype
         self.minimum = minimum
         self.retries = retries
         self.norm_bound = norm_bound
         self.say: Callable[[str], None] = lambda sentence: None
         self.left_out: list[tuple[int, str, str]] = []  # round, client, why
-        self.keeps = keeps if algorithm.memory else "nobody"
+        self.keeps = keeps if self.algorithm.memory else "nobody"
         if self.keeps == "desk":
             self.memory = np.full(data.n_clients, -1) if memory is None else np.array(memory, np.int64)
             if self.memory.shape != (data.n_clients,):
                 raise ValueError("the run's clients kept no memory at their holders: start it anew")
         else:
-            self.memory = first_memory(algorithm, problem, data.n_clients, dtype, memory)
-        spec, self._arrays = encode(algorithm, data.trusted, "algorithm")
+            self.memory = first_memory(task, data.n_clients, memory)
+        spec, self._arrays = encode(self.algorithm, data.trusted, "algorithm")
         self._run = {
             "algorithm": spec,
-            "seed": int(seed),
-            "batch_size": batch_size,
-            "states": str(dtype),
+            "seed": int(task.seed),
+            "batch_size": task.batch_size,
+            "states": str(task.dtype),
             "memory": self.keeps,
             "form": None,
         }
@@ -96,7 +90,7 @@ class RemoteClients:
         # the server's own loop, for what moves by itself at every client: it has no rows
         starts, nothing = np.zeros(2, np.int32), np.empty(0, data.dtype)
         rows = SparseRows(nothing, np.empty(0, np.int32), starts, data.n_features, nothing, nothing)
-        self._loops = Loops(algorithm, problem, rows, np.zeros(2, np.int64), seed, batch_size, dtype)
+        self._loops = Loops(task, rows, np.zeros(2, np.int64))
 
     def remember(self, memory: tuple[Array, Array]) -> None:
         """Let clients keep what they computed in a round that counts."""

@@ -26,6 +26,7 @@ from unpooled.data import FederatedData
 from unpooled.engines.loops import Loops, loop_rows
 from unpooled.engines.occupied import SEVERAL, flat_rows, kept, tally
 from unpooled.engines.oracles import Question, Sites
+from unpooled.engines.task import Task
 from unpooled.losses.base import LinearLoss
 from unpooled.plain import PlainLoss
 from unpooled.problem import BoundProblem, Problem
@@ -164,14 +165,13 @@ class Desk:
             sizes = np.zeros(int(spec["n_clients"]), np.int64)
             sizes[positions] = data.sizes
             offsets = np.concatenate([[0], np.cumsum(sizes)])
+            algorithm = decode(run["algorithm"], arrays, self.trusted)
+            states = np.dtype(run["states"])
+            task = Task(algorithm, problem, int(run["seed"]), run["batch_size"], states)
             return Loops(
-                decode(run["algorithm"], arrays, self.trusted),
-                problem,
+                task,
                 loop_rows(problem, data),
                 offsets,
-                int(run["seed"]),
-                run["batch_size"],
-                np.dtype(run["states"]),
                 self.threads,
                 lambda: kept(flat_rows(data), offsets, run["form"]),
             )

@@ -5,13 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Array
-from unpooled.problem import BoundProblem
+from unpooled.engines.task import Task
 from unpooled.remote.clients import RemoteClients
 from unpooled.remote.data import RemoteData
 from unpooled.remote.oracles import RemoteOracles
@@ -34,19 +30,9 @@ class Remote:
         if self.retries < 0 or not self.norm_bound > 0.0:
             raise ValueError(f"retries must be ≥ 0 and norm_bound positive, got {self}")
 
-    def open(
-        self,
-        algorithm: Algorithm,
-        problem: BoundProblem,
-        data: RemoteData,
-        seed: int,
-        batch_size: int | None,
-        dtype: np.dtype[Any],
-        memory: Array | None = None,
-    ) -> RemoteClients:
+    def open(self, task: Task, data: RemoteData, memory: Array | None = None) -> RemoteClients:
         """The clients of a run, ready for its rounds."""
-        options: dict[str, Any] = dataclasses.asdict(self)
-        return RemoteClients(data, algorithm, problem, seed, batch_size, dtype, memory, **options)
+        return RemoteClients(task, data, memory, **dataclasses.asdict(self))
 
     def open_oracles(self, data: RemoteData) -> RemoteOracles:
         """The clients of an exact solver, ready for its questions."""

@@ -29,7 +29,7 @@ from unpooled.study.envelope import Envelope, Scaling
 from unpooled.study.events import Watch, silent
 from unpooled.study.fitting import Fitted, fitted
 from unpooled.study.journal import Journal
-from unpooled.study.patience import LostSiteError, Patient, gathered
+from unpooled.study.patience import Patient, RefusalError, gathered
 from unpooled.study.results import Result, write
 from unpooled.study.sites_data import Enveloped, SitesData, sites_data
 
@@ -59,9 +59,9 @@ def run_study(
         try:
             result = _Attempt(study, journal, sites, watch).result(without, began)
             break
-        except (LostSiteError, SiteLostError) as lost:
+        except SiteLostError as lost:
             journal.forget_last()  # who sent what cannot be used is to be asked again, should it be resumed
-            if isinstance(lost, LostSiteError) and lost.is_refusal:
+            if isinstance(lost, RefusalError):
                 _tell(transport, study, {site: {"unfit": [reason]} for site, reason in lost.reasons.items()})
             without |= lost.reasons
             left = [site for site in sites if site not in without]

@@ -6,10 +6,14 @@ outlives them all.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import secrets
 import shutil
+import socket
 import tempfile
 import threading
+import time
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any, Self
@@ -19,26 +23,29 @@ from unpooled.remote.direct import Answers
 from unpooled.remote.messages import Reply, Request
 from unpooled.remote.packing import reply_bytes, reply_from, request_bytes, request_from
 
+PREFIX, SOCKET, KEY = "unpooled-", "desk", "key"
+LET_GO = 1.0  # seconds for an answer that is on its way
+YOUNG = 60.0  # seconds in which a folder may be one that is just being made
+
 
 class DeskServer:
     """Lets other processes of this user ask a desk, one request at a time. ``folder`` is the way to it."""
 
     def __init__(self, desk: Answers):
-        self.desk = desk
-        self.folder = Path(tempfile.mkdtemp(prefix="unpooled-"))  # readable by its owner only
+        sweep()
+        self.desk, self.is_closed = desk, False
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))  # readable by its owner only
         key = secrets.token_bytes(32)
-        (self.folder / "key").write_bytes(key)
-        self.listener = Listener(str(self.folder / "desk"), "AF_UNIX", authkey=key)
+        (self.folder / KEY).write_bytes(key)
+        self.listener = Listener(str(self.folder / SOCKET), "AF_UNIX", authkey=key)
         self.thread = threading.Thread(target=self._serve, daemon=True)
         self.thread.start()
 
     def _serve(self) -> None:
-        while True:
+        while not self.is_closed:
             try:
                 connection: Connection[Any, Any] = self.listener.accept()
-            except OSError:  # closed
-                return
-            except Exception:  # a stranger without the key
+            except Exception:  # closed; or a stranger without the key, or one who left at once
                 continue
             with connection:
                 try:
@@ -49,6 +56,9 @@ class DeskServer:
 
     def close(self) -> None:
         """Stop listening."""
+        self.is_closed = True
+        _listens(self.folder / SOCKET)  # whoever waits for a caller wakes up
+        self.thread.join(LET_GO)
         self.listener.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -67,8 +77,8 @@ class DeskLink:
 
     def handle(self, request: Request) -> Reply:
         """Ask it."""
-        key = (self.folder / "key").read_bytes()
-        with Client(str(self.folder / "desk"), "AF_UNIX", authkey=key) as connection:
+        key = (self.folder / KEY).read_bytes()
+        with Client(str(self.folder / SOCKET), "AF_UNIX", authkey=key) as connection:
             connection.send_bytes(request_bytes(request))
             return reply_from(connection.recv_bytes())
 
@@ -78,3 +88,22 @@ class DeskLink:
 
     def restore(self, spec: dict[str, Any], arrays: Arrays) -> None:
         """Nothing was taken away."""
+
+
+def sweep() -> None:
+    """Delete what sites of this user left behind that were killed: sockets at which nobody listens."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            about, place = folder.stat(), folder / SOCKET
+            is_old = about.st_uid == os.getuid() and time.time() - about.st_mtime > YOUNG
+            if is_old and place.is_socket() and not _listens(place):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _listens(place: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(place))
+        except ConnectionRefusedError:
+            return False
+    return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from unpooled.remote.failures import DuplicateClientError
+from unpooled.remote.failures import DuplicateClientError, SiteLostError
 from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
 from unpooled.study.config import StoppedError, Study
 from unpooled.study.events import Watch
@@ -14,16 +14,12 @@ PAUSE = 0.5  # seconds between two looks at who is there
 REFUSED = "refused"  # the name under which a site says why it does not answer
 
 
-class LostSiteError(Exception):
-    """Sites that did not answer, and why, after all the time that they are given; or that refused to."""
-
-    def __init__(self, reasons: Mapping[Holder, str], *, is_refusal: bool = False):
-        self.reasons, self.is_refusal = dict(reasons), is_refusal
-        super().__init__("; ".join(f"{site}: {reason}" for site, reason in self.reasons.items()))
+class RefusalError(SiteLostError):
+    """Sites that are there and do not answer."""
 
 
 class Patient(Through):
-    """Asks again whoever does not answer, for ``grace`` seconds more; then a ``LostSiteError``."""
+    """Asks again whoever does not answer, for ``grace`` seconds more; then a ``SiteLostError``."""
 
     def __init__(self, transport: Transport, study: Study, watch: Watch):
         super().__init__(transport)
@@ -38,7 +34,7 @@ class Patient(Through):
             answers = {site: each for site, each in found.items() if isinstance(each, Reply)}
             refused = {site: str(r.spec[REFUSED]) for site, r in answers.items() if REFUSED in r.spec}
             if refused:  # an answer too: to ask again would bring the same
-                raise LostSiteError(refused, is_refusal=True)
+                raise RefusalError(refused)
             replies |= answers
             left = {site: request for site, request in left.items() if site not in replies}
             reasons = {site: _reason(found.get(site)) for site in left}
@@ -50,7 +46,7 @@ class Patient(Through):
                 break
             spent = time.monotonic() - began
             if spent >= self.study.grace:
-                raise LostSiteError(reasons)
+                raise SiteLostError(reasons)
             if not is_told:
                 self.watch("lost", {"sites": reasons, "seconds": self.study.grace - spent})
                 is_told = True

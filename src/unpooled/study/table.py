@@ -12,7 +12,6 @@ import numpy as np
 
 from unpooled.arrays import Array, Float
 from unpooled.study.config import StudyError
-from unpooled.validation import closest
 
 CSV, PARQUET = (".csv", ".csv.gz", ".tsv"), (".parquet", ".pq")
 
@@ -74,12 +73,6 @@ def read(path: Path) -> Table:
         raise StudyError(f"{path} has no rows")
     values = {column: each for column, (each, _) in found.items()}
     return Table(path, values, {column: kind for column, (_, kind) in found.items()}, len(frame))
-
-
-def require(table: Table, name: str, what: str) -> None:
-    """Refuse a column that the table does not have."""
-    if name not in table.columns:
-        raise StudyError(f"{table.path} has no column {name!r}, {what}{closest(name, table.columns)}")
 
 
 def _pandas(path: Path) -> Any:
