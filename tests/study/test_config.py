@@ -45,6 +45,11 @@ def test_names_that_toml_has_to_quote(tmp_path):
         ({"model": {"kind": "laso"}}, "model.kind must be one of .* got 'laso'; closest: 'lasso'"),
         ({"model": {"lambda": -1}}, 'model.lambda must be a number ≥ 0, or one of "path", "cv", got -1'),
         ({"model": {"intercept": "site"}}, 'model.intercept must be true or false, or one of "sites"'),
+        (
+            {"solver": {"aggregate": "median"}},
+            "solver.aggregate = 'median' is for fast_fedda, .*: exact solvers",
+        ),
+        ({"solver": {"aggregate": 0.5}}, 'solver.aggregate must be a number .* or one of "mean", "median"'),
         ({"model": {"l1_ratio": 0.5}}, "model.l1_ratio is for elastic net, .* not for 'lasso'"),
         ({"model": {"unpenalised": ["agee"]}}, "model.unpenalised names 'agee', .*closest: 'age'"),
         (

@@ -224,13 +224,17 @@ def test_a_path_by_an_information_criterion(files, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_federated_algorithm_gives_the_bits_of_simulate(files, tmp_path):
+@pytest.mark.parametrize(
+    ("asked", "aggregate"), [("mean", None), ("median", up.CoordinateMedian()), (0.25, up.TrimmedMean(0.25))]
+)
+def test_a_federated_algorithm_gives_the_bits_of_simulate(files, tmp_path, asked, aggregate):
     solver = {"method": "fast_fedda", "rounds": 6, "local_steps": 5, "batch_size": 16, "seed": 3}
-    asked = study(solver=solver, limits={"minimum_sites": 3})
+    asked = study(solver=solver | {"aggregate": asked}, limits={"minimum_sites": 3})
     result = run_study(asked, Direct(desks(asked, files)), tmp_path / "whole")
     prepared = up.preprocessing.prepare(pooled("pressure"))
     problem = prepared.problem(up.Squared(), up.L1(0.1))
     algorithm = up.FastFedDA(local_steps=5)
-    run = up.simulate(algorithm, problem, prepared.data, rounds=6, batch_size=16, seed=3, every=6)
+    options = {"rounds": 6, "batch_size": 16, "seed": 3, "every": 6, "aggregate": aggregate}
+    run = up.simulate(algorithm, problem, prepared.data, **options)
     np.testing.assert_array_equal(result.coef, prepared.back(run.w, run.intercept)[0])
     assert result.certificate is None

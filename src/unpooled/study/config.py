@@ -56,6 +56,7 @@ class Study:
     rounds: int
     local_steps: int
     batch_size: int
+    aggregate: str | float
     seed: int
     minimum_sites: int
     minimum_rows: int
@@ -199,6 +200,11 @@ def _refuse_together(study: Study, given: Mapping[str, Any]) -> None:
         )
     if study.folds == "sites" and study.intercept == "sites" and study.lam == "cv":
         raise StudyError('model.folds = "sites" leaves out sites whose intercept nobody knows: use a number')
+    if study.aggregate != "mean" and not study.is_federated:
+        raise StudyError(
+            f"solver.aggregate = {study.aggregate!r} is for {', '.join(FEDERATED)}: exact solvers add up "
+            "what sites send"
+        )
     if study.is_federated:
         if isinstance(study.lam, str):
             raise StudyError(

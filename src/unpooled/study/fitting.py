@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unpooled import algorithms
+from unpooled.aggregation import Aggregate, CoordinateMedian, Mean, TrimmedMean
 from unpooled.arrays import Float
 from unpooled.certificate import Certificate
 from unpooled.cross_validation import cross_validate
@@ -133,6 +134,12 @@ def _exact(study: Study, problem: Problem, data: SitesData, *, second_order: boo
     )
 
 
+def _aggregate(asked: str | float) -> Aggregate:
+    if isinstance(asked, str):
+        return CoordinateMedian() if asked == "median" else Mean()
+    return TrimmedMean(asked)
+
+
 def _federated(study: Study, problem: Problem, data: SitesData) -> Fitted:
     algorithm = ALGORITHMS[study.solver](local_steps=study.local_steps)
     run = simulate(
@@ -142,6 +149,7 @@ def _federated(study: Study, problem: Problem, data: SitesData) -> Fitted:
         rounds=study.rounds,
         batch_size=study.batch_size or None,
         seed=study.seed,
+        aggregate=_aggregate(study.aggregate),
         every=study.rounds,  # the objective costs a round of its own
         engine=Remote(minimum=study.minimum_sites, retries=0),
         progress=False,

@@ -126,6 +126,14 @@ KEYS = (
     Key("solver", "rounds", "rounds", checks.whole(1), 100, "others: how many"),
     Key("solver", "local_steps", "local_steps", checks.whole(1), 10, "others: steps at a site in each round"),
     Key("solver", "batch_size", "batch_size", checks.whole(0), 0, "others: rows of a step; 0 for all"),
+    Key(
+        "solver",
+        "aggregate",
+        "aggregate",
+        checks.either(checks.word("mean", "median"), checks.number(0.0, 0.49)),
+        "mean",
+        'others: "mean", "median", or the share to trim at either end',
+    ),
     Key("solver", "seed", "seed", checks.whole(0), 0, "of minibatches and folds"),
     Key("limits", "minimum_sites", "minimum_sites", checks.whole(1), None, "fewer do not start, nor go on"),
     Key(

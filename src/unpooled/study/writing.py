@@ -62,6 +62,7 @@ def _concerns(key: Key, study: Study) -> bool:
         "rounds": study.solver in FEDERATED,
         "local_steps": study.solver in FEDERATED,
         "batch_size": study.solver in FEDERATED,
+        "aggregate": study.solver in FEDERATED,
     }
     return of_models.get(key.field, True)
 
