@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from unpooled import simd
 from unpooled.kernel import _digest, _forget_oldest, compiled, foreign_records, kernel, method
 from unpooled.losses.squared import SquaredRecord
 from unpooled.penalties.l1 import L1Record
@@ -189,3 +190,34 @@ def test_kernels_called_by_name(tmp_path):
     for index in lost:  # as if the file had been touched: its callers are still on disk
         index.unlink()
     assert python(first, cache) == "0.5"
+
+
+FORMS = """
+import numpy as np, unpooled as up
+from unpooled.engines import occupied
+rng = np.random.default_rng(0)
+X = rng.standard_normal((60, 24)) * (np.arange(24) > 9)
+y = X[:, 10:14].sum(axis=1)
+clients = np.arange(60) // 10
+runs = []
+for target, loss in ((y, up.Squared()), (np.digitize(y, [-1.0, 0.0, 1.0]), up.Softmax(4))):
+    for several, empty in ((24, 0.0), (2, 0.8)):  # rows without vacant columns, and non-zeros
+        occupied.SEVERAL = several
+        data = up.FederatedData.from_arrays(X * (rng.random(X.shape) >= empty), target, clients)
+        problem = up.Problem(loss, up.L1(0.01))
+        runs.append(up.simulate(up.FastFedDA(), problem, data, rounds=3, batch_size=5, progress=False))
+dense = up.FederatedData.from_arrays(X[:, 10:], y, clients)
+problem = up.Problem(up.Squared(), up.L1(0.01))
+runs.append(up.simulate(up.FastFedDA(), problem, dense, rounds=3, progress=False))
+print([float(np.abs(run.w).sum()) for run in runs])
+"""
+
+
+@pytest.mark.slow
+def test_later_processes_find_every_product_by_name(tmp_path):
+    """Callers that are read from disk call them; without an address the process would crash."""
+    first = python(FORMS, tmp_path / "cache")
+    assert python(FORMS, tmp_path / "cache") == first
+    marks = [path.name for path in (tmp_path / "cache").rglob("unpooled.*products.*")]
+    if simd.width():
+        assert {name.split(".")[-2] for name in marks} >= {"margins", "adjoint", "sparse_margins"}

@@ -20,10 +20,16 @@ from unpooled.kernel import OPTIONS, Kernel, _cache_directory, _digest, _numba
 class Apart(Kernel):
     """A kernel for one set of argument types, called by name."""
 
-    def __init__(self, py_func: Callable[..., Any], signature: str):
+    def __init__(self, py_func: Callable[..., Any], signature: str, variant: str = ""):
         super().__init__(py_func)
         self.signature = signature
-        self.symbol = f"{py_func.__module__}.{py_func.__qualname__}"
+        self.symbol = f"{py_func.__module__}.{py_func.__qualname__}{variant}"
+
+    def fits(self, args: tuple[Any, ...]) -> bool:
+        """Whether arguments of these types need no conversion."""
+        from numba.core import sigutils
+
+        return bool(_untyped(sigutils).normalize_signature(self.signature)[0] == args)
 
     @functools.cached_property
     def compiled(self) -> Any:
@@ -44,9 +50,14 @@ class Apart(Kernel):
             super().ready()
             self.compiled  # noqa: B018
 
+    @property
+    def source(self) -> Callable[..., Any]:
+        """A call by name."""
+        return self.callee.py_func  # type: ignore[no-any-return]
+
     @functools.cached_property
     def callee(self) -> Any:
-        """A call by name."""
+        """A call by name, compiled."""
         from numba.core import cgutils
         from numba.extending import intrinsic
 
@@ -79,6 +90,11 @@ class Apart(Kernel):
 def apart(signature: str) -> Callable[[Callable[..., Any]], Apart]:
     """Mark a function of the numba subset as a kernel that is compiled by itself, for these arguments."""
     return lambda py_func: Apart(py_func, signature)
+
+
+def for_floats(kernel: Kernel, signature: str) -> tuple[Apart, ...]:
+    """A kernel apart for float32 and for float64, which ``{f}`` stands for in the signature."""
+    return tuple(Apart(kernel.py_func, signature.format(f=f), f".{f}") for f in ("f4", "f8"))
 
 
 def _untyped(module: Any) -> Any:

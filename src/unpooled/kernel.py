@@ -53,8 +53,10 @@ class Kernel:
             self._is_ready = True
             for name in self.py_func.__code__.co_names:
                 called = self.py_func.__globals__.get(name)
-                if isinstance(called, Kernel):
+                if isinstance(called, Kernel | Vectorised):
                     called.ready()
+                elif isinstance(called, type) and issubclass(called, tuple):
+                    _ready_record(called)  # one that is made inside
 
     def dispatcher(self, *args: Any) -> Any:
         """The compiled function that Python calls; what is compiled for a user's records is kept apart."""
@@ -63,6 +65,13 @@ class Kernel:
         if records not in self._dispatchers:
             self._dispatchers[records] = compiled(self.py_func, records)
         return self._dispatchers[records]
+
+    @property
+    def source(self) -> Callable[..., Any]:
+        """What stands for it in compiled code that chose it: itself, for a function around it would be
+        optimised once more.
+        """
+        return self.py_func
 
     @functools.cached_property
     def callee(self) -> Any:
@@ -117,26 +126,50 @@ def method(name: str, default: Kernel | None = None) -> Callable[..., Any]:
     return call
 
 
-def vectorised(plain: Kernel, module: str = "vector_products") -> Callable[..., Any]:
-    """A function that is ``plain``; where compiled code calls it with arrays that the host has vectors for,
-    it is the kernel of the same name in ``module``.
+class Vectorised:
+    """A kernel in plain loops, or the one of the same name in ``module``.
+
+    Compiled code takes the latter where the host has vectors for its arguments: by name, where the module's
+    ``APART`` has it for these types (see ``apart``).
     """
 
-    name = plain.py_func.__name__
+    def __init__(self, plain: Kernel, module: str):
+        self.plain, self.module, self.name = plain, module, plain.py_func.__name__
+        self.__name__ = self.__qualname__ = self.name
 
-    def call(*args: Any) -> Any:
-        return plain.py_func(*args)
+    def __call__(self, *args: Any) -> Any:
+        """The plain loops."""
+        return self.plain.py_func(*args)
 
-    def choose(*args: Any) -> Kernel:
+    def choose(self, *args: Any) -> Kernel:
+        """The kernel for arguments of these types."""
         from unpooled import simd
 
         if not simd.fits(*args):
-            return plain
-        return getattr(import_module(f"unpooled.{module}"), name)  # type: ignore[no-any-return]
+            return self.plain
+        inlined: Kernel = getattr(self._vectors(), self.name)
+        return next((by_itself for by_itself in self._apart() if by_itself.fits(args)), inlined)
 
-    call.__name__ = call.__qualname__ = name
-    _learn(call, choose)
-    return call
+    def ready(self) -> None:
+        """Let compiled code find what it calls by name."""
+        from unpooled import simd
+
+        if simd.width():
+            for by_itself in self._apart():
+                by_itself.ready()
+
+    def _vectors(self) -> Any:
+        return import_module(f"unpooled.{self.module}")
+
+    def _apart(self) -> Any:
+        return getattr(self._vectors(), "APART", {}).get(self.name, ())
+
+
+def vectorised(plain: Kernel, module: str = "vector_products") -> Vectorised:
+    """A function that compiled code has in vectors (see ``Vectorised``)."""
+    found = Vectorised(plain, module)
+    _learn(found, found.choose)
+    return found
 
 
 def _kernel_of(record: type, name: str, default: Kernel | None) -> Any:
@@ -159,9 +192,8 @@ def _learn(call: Callable[..., Any], choose: Callable[..., Kernel]) -> None:
 def _teach(call: Callable[..., Any], choose: Callable[..., Kernel]) -> None:
     from numba.extending import overload
 
-    # The kernel's source itself stands for ``call``: a function around it would be optimised once more.
     overload(call, jit_options=CALLEE, strict=False)(  # type: ignore[arg-type]
-        lambda *args: choose(*args).py_func
+        lambda *args: choose(*args).source
     )
 
 

@@ -13,6 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from unpooled.apart import for_floats
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
 from unpooled.simd import INT64, Vectors, index, width
@@ -181,3 +182,10 @@ def sparse_adjoint(
             else:
                 additions_1(values, columns, first, stop, Z, i, c, G, stride)
                 c += lanes
+
+
+NON_ZEROS = "{f}[::1], u2[::1], i8[::1], i8[::1]"
+APART = {
+    "sparse_margins": for_floats(sparse_margins, f"void({NON_ZEROS}, {{f}}[::1], i8, {{f}}[:, ::1])"),
+    "sparse_adjoint": for_floats(sparse_adjoint, f"void({NON_ZEROS}, {{f}}[:, ::1], {{f}}[::1], i8)"),
+}

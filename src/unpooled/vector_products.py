@@ -14,6 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from unpooled.apart import for_floats
 from unpooled.arrays import Array
 from unpooled.kernel import kernel
 from unpooled.simd import INT64, Vectors, block, index, width
@@ -175,6 +176,12 @@ def adjoint(X: Array, batch: Array, Z: Array, G: Array) -> None:
                 outer_1_long(X, batch, Z, c, j, G)
             else:
                 outer_1_left(X, batch, Z, c, j, G)
+
+
+APART = {
+    "margins": for_floats(margins, "void({f}[:, ::1], i8[::1], {f}[::1], {f}[:, ::1])"),
+    "adjoint": for_floats(adjoint, "void({f}[:, ::1], i8[::1], {f}[:, ::1], {f}[::1])"),
+}
 
 
 def _exp(typing: Any, z: Any, j: Any, count: Any) -> Any:

@@ -9,6 +9,7 @@ and makes γ̃ = γ/a² the inverse of the first step. Uniform weights are a = �
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +24,9 @@ def alpha(t: Array | float, a: float) -> Array:
     return (1.0 + np.asarray(t, dtype=np.float64) / a) ** 2
 
 
-def total(t: Array | float, a: float) -> Array:
+def total(t: Array | float, a: float) -> Any:
     """A_t, in closed form."""
-    t = np.asarray(t, dtype=np.float64)
+    t = np.asarray(t, dtype=np.float64) if isinstance(t, np.ndarray) else float(t)
     return (t + 1.0) * (1.0 + t / a + t * (2.0 * t + 1.0) / (6.0 * a * a))
 
 

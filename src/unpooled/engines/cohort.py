@@ -94,10 +94,12 @@ def launched() -> int:
 @contextlib.contextmanager
 def threads(count: int | None) -> Iterator[None]:
     """Compiled loops inside run on so many threads, at most the cores there are (None: on all)."""
+    if count is None:
+        yield
+        return
     before = numba.get_num_threads()
     try:
-        if count is not None:
-            numba.set_num_threads(min(count, launched()))
+        numba.set_num_threads(min(count, launched()))
         yield
     finally:
         numba.set_num_threads(before)
