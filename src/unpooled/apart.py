@@ -5,16 +5,23 @@ penalty's loops. That is worth it for short ones. A long one, marked ``@apart(si
 one set of argument types, and its callers hold no more than its name.
 
 Its address must be known to the process before a caller runs. When a caller is compiled, so is it; a mark on
-disk then tells later processes, which read the caller from there, to do the same (``ready``).
+disk then tells other processes, before they read anything from there, to do the same (``find_named``).
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from unpooled.kernel import OPTIONS, Kernel, _cache_directory, _digest, _numba
+
+_known: dict[str, Apart] = {}  # by symbol
+_found: set[str] = set()  # those that this process has, or is about to have
+_is_finding: list[bool] = []
 
 
 class Apart(Kernel):
@@ -24,6 +31,7 @@ class Apart(Kernel):
         super().__init__(py_func)
         self.signature = signature
         self.symbol = f"{py_func.__module__}.{py_func.__qualname__}{variant}"
+        _known[self.symbol] = self
 
     def fits(self, args: tuple[Any, ...]) -> bool:
         """Whether arguments of these types need no conversion."""
@@ -43,13 +51,6 @@ class Apart(Kernel):
         add_symbol(self.symbol, only.library.get_pointer_to_function(only.fndesc.llvm_func_name))
         return only
 
-    def ready(self) -> None:
-        """Compile it, or read it from disk, if a caller on disk may need it."""
-        directory = _cache_directory(_digest(()))
-        if not self._is_ready and directory and (directory / self.symbol).exists():
-            super().ready()
-            self.compiled  # noqa: B018
-
     @property
     def source(self) -> Callable[..., Any]:
         """A call by name."""
@@ -61,7 +62,7 @@ class Apart(Kernel):
         from numba.core import cgutils
         from numba.extending import intrinsic
 
-        directory = _cache_directory(_digest(()))
+        directory = _marks()
         if directory:
             (directory / self.symbol).touch()
         kind, symbol, tools = self.compiled.signature, self.symbol, _untyped(cgutils)
@@ -95,6 +96,55 @@ def apart(signature: str) -> Callable[[Callable[..., Any]], Apart]:
 def for_floats(kernel: Kernel, signature: str) -> tuple[Apart, ...]:
     """A kernel apart for float32 and for float64, which ``{f}`` stands for in the signature."""
     return tuple(Apart(kernel.py_func, signature.format(f=f), f".{f}") for f in ("f4", "f8"))
+
+
+def find_named() -> None:
+    """Compile, or read from disk, every kernel that a caller on disk may call by its name."""
+    if _is_finding:  # on behalf of one that is being found
+        return
+    _is_finding.append(True)
+    try:
+        _find_marked()
+    finally:
+        _is_finding.clear()
+
+
+def _find_marked() -> None:
+    directory = _marks()
+    marked = {path.name for path in directory.iterdir() if path.is_file()} if directory else set()
+    for symbol in sorted(marked - _found):
+        if symbol not in _known and symbol.startswith("unpooled."):  # its module was not needed yet
+            parts = symbol.split(".")
+            for length in range(len(parts) - 1, 1, -1):
+                with contextlib.suppress(ModuleNotFoundError):
+                    import_module(".".join(parts[:length]))
+                    break
+        if symbol in _known:
+            _find(_known[symbol])
+
+
+def _find(kernel: Apart) -> None:
+    """What it calls by name first: it cannot be read without."""
+    if kernel.symbol in _found:
+        return
+    _found.add(kernel.symbol)
+    for called in _called(kernel):
+        _find(called)
+    kernel.compiled  # noqa: B018
+
+
+def _called(kernel: Kernel) -> Iterator[Apart]:
+    """The kernels apart that one calls, also through others."""
+    for name in kernel.py_func.__code__.co_names:
+        other = kernel.py_func.__globals__.get(name)
+        if isinstance(other, Apart):
+            yield other
+        elif isinstance(other, Kernel):
+            yield from _called(other)
+
+
+def _marks() -> Path | None:
+    return _cache_directory(_digest(()))
 
 
 def _untyped(module: Any) -> Any:

@@ -44,23 +44,10 @@ class Kernel:
     def __init__(self, py_func: Callable[..., Any]):
         self.py_func = py_func
         self._dispatchers: dict[tuple[type, ...], Any] = {}
-        self._is_ready = False
         functools.update_wrapper(self, py_func)
-
-    def ready(self) -> None:
-        """Let compiled code find what this kernel calls by name (see ``apart``)."""
-        if not self._is_ready:
-            self._is_ready = True
-            for name in self.py_func.__code__.co_names:
-                called = self.py_func.__globals__.get(name)
-                if isinstance(called, Kernel | Vectorised):
-                    called.ready()
-                elif isinstance(called, type) and issubclass(called, tuple):
-                    _ready_record(called)  # one that is made inside
 
     def dispatcher(self, *args: Any) -> Any:
         """The compiled function that Python calls; what is compiled for a user's records is kept apart."""
-        self.ready()
         records = foreign_records(args)
         if records not in self._dispatchers:
             self._dispatchers[records] = compiled(self.py_func, records)
@@ -87,24 +74,13 @@ class Kernel:
 
 
 def foreign_records(args: tuple[Any, ...]) -> tuple[type, ...]:
-    """The types of the records among ``args``, and inside them, that are not this package's.
-
-    Who asks is about to run compiled code on them: their kernels are readied.
-    """
+    """The types of the records among ``args``, and inside them, that are not this package's."""
     found: tuple[type, ...] = ()
     for arg in args:
         if isinstance(arg, tuple):
-            _ready_record(type(arg))
             own = type(arg) is tuple or type(arg).__module__.partition(".")[0] == "unpooled"
             found += foreign_records(arg) if own else (type(arg), *foreign_records(arg))
     return found
-
-
-@functools.cache
-def _ready_record(record: type) -> None:
-    for value in vars(record).values():
-        if isinstance(value, Kernel):
-            value.ready()
 
 
 def kernel(py_func: Callable[..., Any]) -> Kernel:
@@ -149,14 +125,6 @@ class Vectorised:
             return self.plain
         inlined: Kernel = getattr(self._vectors(), self.name)
         return next((by_itself for by_itself in self._apart() if by_itself.fits(args)), inlined)
-
-    def ready(self) -> None:
-        """Let compiled code find what it calls by name."""
-        from unpooled import simd
-
-        if simd.width():
-            for by_itself in self._apart():
-                by_itself.ready()
 
     def _vectors(self) -> Any:
         return import_module(f"unpooled.{self.module}")
@@ -223,9 +191,25 @@ def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), parall
     directory = _cache_directory(_digest(records))
     try:
         numba.config.CACHE_DIR = str(directory) if directory else ""
-        return numba.njit(cache=directory is not None, parallel=parallel, **OPTIONS)(py_func)
+        function = numba.njit(cache=directory is not None, parallel=parallel, **OPTIONS)(py_func)
     finally:
         numba.config.CACHE_DIR = previous
+    if directory is not None:
+        _find_named_before_reading(function._cache)
+    return function
+
+
+def _find_named_before_reading(cache: Any) -> None:
+    """Whatever is read from disk may call kernels by name (see ``apart``): they are found first."""
+    read = cache.load_overload
+
+    def load_overload(*args: Any) -> Any:
+        from unpooled.apart import find_named
+
+        find_named()
+        return read(*args)
+
+    cache.load_overload = load_overload
 
 
 @functools.cache

@@ -161,7 +161,7 @@ class Loops:
 
         problem = now.problem
         records = (now.plan, problem.loss, self.rows, now.draws, problem.regulariser.penalty)
-        function = vacant.compiled_occupied(*foreign_records((*records, own)))
+        function = vacant.compiled_occupied(*foreign_records(records))
         moving = self.moving(now.w)
         still = np.zeros((len(self.algorithm.uploads), down.shape[1]), self.dtype)
 
