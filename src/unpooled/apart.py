@@ -17,11 +17,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from unpooled.kernel import OPTIONS, Kernel, _cache_directory, _digest, _numba
+from unpooled.kernel import OPTIONS, Kernel, _cache_directory, _digest, _numba, kept
 
 _known: dict[str, Apart] = {}  # by symbol
-_found: set[str] = set()  # those that this process has, or is about to have
-_is_finding: list[bool] = []
 
 
 class Apart(Kernel):
@@ -40,14 +38,24 @@ class Apart(Kernel):
         return bool(_untyped(sigutils).normalize_signature(self.signature)[0] == args)
 
     @functools.cached_property
+    def function(self) -> Any:
+        """The dispatcher. What it calls by name is found first: it cannot be read without."""
+        for called in _called(self):
+            called.compiled  # noqa: B018
+        return kept(self.py_func)
+
+    def dispatcher(self, *args: Any) -> Any:
+        """The same for all arguments: there are no records among them."""
+        return self.function
+
+    @functools.cached_property
     def compiled(self) -> Any:
         """The compiled function, from disk if it is there; compiled code finds it from now on."""
         from llvmlite.binding import add_symbol
         from numba.core import sigutils
 
-        function = self.dispatcher()
-        function.compile(self.signature)
-        only = function.overloads[_untyped(sigutils).normalize_signature(self.signature)[0]]
+        self.function.compile(self.signature)
+        only = self.function.overloads[_untyped(sigutils).normalize_signature(self.signature)[0]]
         add_symbol(self.symbol, only.library.get_pointer_to_function(only.fndesc.llvm_func_name))
         return only
 
@@ -100,37 +108,21 @@ def for_floats(kernel: Kernel, signature: str) -> tuple[Apart, ...]:
 
 def find_named() -> None:
     """Compile, or read from disk, every kernel that a caller on disk may call by its name."""
-    if _is_finding:  # on behalf of one that is being found
-        return
-    _is_finding.append(True)
-    try:
-        _find_marked()
-    finally:
-        _is_finding.clear()
-
-
-def _find_marked() -> None:
     directory = _marks()
-    marked = {path.name for path in directory.iterdir() if path.is_file()} if directory else set()
-    for symbol in sorted(marked - _found):
-        if symbol not in _known and symbol.startswith("unpooled."):  # its module was not needed yet
-            parts = symbol.split(".")
-            for length in range(len(parts) - 1, 1, -1):
-                with contextlib.suppress(ModuleNotFoundError):
-                    import_module(".".join(parts[:length]))
-                    break
-        if symbol in _known:
-            _find(_known[symbol])
+    for path in sorted(directory.iterdir()) if directory else ():
+        if path.name not in _known and path.name.startswith("unpooled."):  # its module was not needed yet
+            _import_for(path.name)
+        if path.name in _known:
+            _known[path.name].compiled  # noqa: B018
 
 
-def _find(kernel: Apart) -> None:
-    """What it calls by name first: it cannot be read without."""
-    if kernel.symbol in _found:
-        return
-    _found.add(kernel.symbol)
-    for called in _called(kernel):
-        _find(called)
-    kernel.compiled  # noqa: B018
+def _import_for(symbol: str) -> None:
+    """The module that has it: the longest beginning of the name that is one."""
+    parts = symbol.split(".")
+    for length in range(len(parts) - 1, 1, -1):
+        with contextlib.suppress(ModuleNotFoundError):
+            import_module(".".join(parts[:length]))
+            return
 
 
 def _called(kernel: Kernel) -> Iterator[Apart]:

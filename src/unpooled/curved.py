@@ -9,7 +9,7 @@ import numpy as np
 from numba import prange
 
 from unpooled.arrays import Array, Float
-from unpooled.kernel import compiled, foreign_records, kernel
+from unpooled.kernel import compiled, kernel
 from unpooled.rows import SparseRows, adjoint, margins, rows_of
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def add_touched(rows: Any, offsets: Array, d: Array, u: Array, weights: Array, v
 
 
 @functools.cache
-def _compiled_products(*foreign: type) -> Any:
-    return compiled(run_products, foreign, parallel=True)
+def _compiled_products() -> Any:
+    return compiled(run_products, parallel=True)
 
 
 @functools.cache
@@ -76,7 +76,7 @@ def client_products(
         for s in range(len(out)):
             _compiled_touched()(rows, data.offsets[first + s : first + s + 2], d, u, one, scratch, out[s])
         return out
-    _compiled_products(*foreign_records((rows,)))(rows, data.offsets, d, u, first, out)
+    _compiled_products()(rows, data.offsets, d, u, first, out)
     return out
 
 

@@ -181,6 +181,13 @@ def _numba() -> Any:
 
 
 def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), parallel: bool = False) -> Any:
+    """The dispatcher that is ``kept``; what it reads from disk finds the kernels that it calls by name."""
+    function = kept(py_func, records, parallel)
+    _find_named_before_reading(function._cache)
+    return function
+
+
+def kept(py_func: Callable[..., Any], records: tuple[type, ...] = (), parallel: bool = False) -> Any:
     """The numba dispatcher of ``py_func``, cached on disk under a digest of the package and a user's records.
 
     An index on disk names the types it holds. Were it shared, a process without the user's module could
@@ -191,16 +198,16 @@ def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), parall
     directory = _cache_directory(_digest(records))
     try:
         numba.config.CACHE_DIR = str(directory) if directory else ""
-        function = numba.njit(cache=directory is not None, parallel=parallel, **OPTIONS)(py_func)
+        return numba.njit(cache=directory is not None, parallel=parallel, **OPTIONS)(py_func)
     finally:
         numba.config.CACHE_DIR = previous
-    if directory is not None:
-        _find_named_before_reading(function._cache)
-    return function
 
 
 def _find_named_before_reading(cache: Any) -> None:
-    """Whatever is read from disk may call kernels by name (see ``apart``): they are found first."""
+    """Whatever is read from disk may call kernels by name (see ``apart``): they are found first.
+
+    Where nothing is kept on disk the cache is one that never has anything.
+    """
     read = cache.load_overload
 
     def load_overload(*args: Any) -> Any:

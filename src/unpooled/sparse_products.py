@@ -135,6 +135,14 @@ additions_8, additions_4, additions_2, additions_1 = (_additions(n) for n in (8,
 
 
 @kernel
+def taken(left: int) -> int:
+    """How many of the vectors of outputs that are left the next micro-kernel takes."""
+    if left >= 4:
+        return 8 if left >= 8 else 4
+    return 2 if left >= 2 else 1
+
+
+@kernel
 def sparse_margins(
     values: Array, columns: Array, starts: Array, batch: Array, w: Array, stride: int, Z: Array
 ) -> None:
@@ -144,19 +152,16 @@ def sparse_margins(
         first, stop = starts[batch[i]], starts[batch[i] + 1]
         c = 0
         while c < stride:
-            left = (stride - c) // lanes
-            if left >= 8:
+            n_vectors = taken((stride - c) // lanes)
+            if n_vectors == 8:
                 sums_8(values, columns, first, stop, w, stride, c, Z, i)
-                c += 8 * lanes
-            elif left >= 4:
+            elif n_vectors == 4:
                 sums_4(values, columns, first, stop, w, stride, c, Z, i)
-                c += 4 * lanes
-            elif left >= 2:
+            elif n_vectors == 2:
                 sums_2(values, columns, first, stop, w, stride, c, Z, i)
-                c += 2 * lanes
             else:
                 sums_1(values, columns, first, stop, w, stride, c, Z, i)
-                c += lanes
+            c += n_vectors * lanes
 
 
 @kernel
@@ -169,19 +174,16 @@ def sparse_adjoint(
         first, stop = starts[batch[i]], starts[batch[i] + 1]
         c = 0
         while c < stride:
-            left = (stride - c) // lanes
-            if left >= 8:
+            n_vectors = taken((stride - c) // lanes)
+            if n_vectors == 8:
                 additions_8(values, columns, first, stop, Z, i, c, G, stride)
-                c += 8 * lanes
-            elif left >= 4:
+            elif n_vectors == 4:
                 additions_4(values, columns, first, stop, Z, i, c, G, stride)
-                c += 4 * lanes
-            elif left >= 2:
+            elif n_vectors == 2:
                 additions_2(values, columns, first, stop, Z, i, c, G, stride)
-                c += 2 * lanes
             else:
                 additions_1(values, columns, first, stop, Z, i, c, G, stride)
-                c += lanes
+            c += n_vectors * lanes
 
 
 NON_ZEROS = "{f}[::1], u2[::1], i8[::1], i8[::1]"
