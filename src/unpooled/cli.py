@@ -77,7 +77,7 @@ def reproduce(
     """Run an experiment of the paper and compare it with the expected values."""
     from unpooled.experiments import reproduce as work
     from unpooled.experiments.experiment import available
-    from unpooled.experiments.workers import StoppedError
+    from unpooled.experiments.keyboard import StoppedError
 
     if name != "all" and name not in available():
         known = ", ".join([*available(), "all"])

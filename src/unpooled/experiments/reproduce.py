@@ -14,10 +14,11 @@ from rich.console import Console
 from unpooled.experiments import console, history
 from unpooled.experiments.experiment import Experiment, available, read
 from unpooled.experiments.jobs import Job, method_jobs, point_jobs, split
+from unpooled.experiments.keyboard import Keyboard, heard
 from unpooled.experiments.study import Study, is_study, read_study
 from unpooled.experiments.sweep import lines
 from unpooled.experiments.verdict import judge
-from unpooled.experiments.workers import StoppedError, carry_out
+from unpooled.experiments.workers import carry_out
 from unpooled.run import Run
 from unpooled.wording import counted
 
@@ -66,9 +67,10 @@ class Outcome:
 
 def reproduce(name: str, request: Request, out: Console) -> Outcome:
     """Run the experiment of this name. Raises ``ValueError``, ``NoDataError`` or ``StoppedError``."""
-    if is_study(name):
-        return _study(read_study(name), request, out)
-    return _experiment(read(name), request, out)
+    with heard() as keyboard:
+        if is_study(name):
+            return _study(read_study(name), request, out, keyboard)
+        return _experiment(read(name), request, out, keyboard)
 
 
 def known_methods(name: str, honest: bool) -> list[str]:
@@ -83,7 +85,7 @@ def known_methods(name: str, honest: bool) -> list[str]:
     return list(known)
 
 
-def _experiment(experiment: Experiment, request: Request, out: Console) -> Outcome:
+def _experiment(experiment: Experiment, request: Request, out: Console, keyboard: Keyboard) -> Outcome:
     everything = [*experiment.methods, *(experiment.honest if request.honest else ())]
     chosen = [method for method in request.methods or everything if method in everything]
     options = {**experiment.options, **(experiment.quick if request.quick else {})}
@@ -98,7 +100,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console) -> Outco
     size = f"{options['rounds']} rounds, {options['cohort']} clients a round"
     out.print(f"{counted(len(chosen), 'method')}, {size}, {counted(seeds, 'seed')}")
     todo = method_jobs(experiment, chosen, seeds, folder, request.data, options, request.resume)
-    done = _carry_out(todo, request, out)
+    done = _carry_out(todo, request, out, keyboard)
     runs: dict[str, list[Run]] = {method: [] for method in chosen}
     for job in todo:
         runs[job.method].append(done[job])
@@ -134,7 +136,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console) -> Outco
     return Outcome(experiment.name, verdict.sentence, verdict.passes if verdict.comparisons else None, page)
 
 
-def _study(study: Study, request: Request, out: Console) -> Outcome:
+def _study(study: Study, request: Request, out: Console, keyboard: Keyboard) -> Outcome:
     folder = request.out / study.name
     methods = request.methods or known_methods(study.name, honest=False)
     todo = point_jobs(study, methods, request.seeds, request.quick, folder, request.resume)
@@ -142,7 +144,7 @@ def _study(study: Study, request: Request, out: Console) -> Outcome:
         parent.mkdir(parents=True, exist_ok=True)
     out.print(f"[bold]{study.title}[/]\n{study.about}")
     out.print(f"{len(study.sweeps)} sweeps, {len(todo)} runs")
-    done = _carry_out(todo, request, out)
+    done = _carry_out(todo, request, out, keyboard)
     found = []
     for sweep in study.sweeps.values():
         runs: dict[tuple[str, int], list[Run]] = {}
@@ -168,19 +170,18 @@ def _study(study: Study, request: Request, out: Console) -> Outcome:
     return Outcome(study.name, console.slopes_sentence(found), all(line.holds for line in found), page)
 
 
-def _carry_out(todo: Sequence[J], request: Request, out: Console) -> dict[J, Run]:
+def _carry_out(todo: Sequence[J], request: Request, out: Console, keyboard: Keyboard) -> dict[J, Run]:
     """All jobs with their runs; says what each cost, or how many are done where there are many."""
     done: dict[J, Run] = {}
+    keyboard.check()
     with (
         console.Tally(out, len(todo), alone=request.jobs == 1) as tally,
         contextlib.closing(carry_out(todo, request.jobs)) as work,
     ):
-        try:
-            for job, run in work:
-                done[job] = run
-                tally.add(job, run)
-        except KeyboardInterrupt:
-            raise StoppedError from None
+        for job, run in work:
+            done[job] = run
+            tally.add(job, run)
+            keyboard.check()
     return done
 
 

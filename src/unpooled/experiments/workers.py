@@ -25,27 +25,20 @@ from unpooled.run import Run, Status
 J = TypeVar("J", bound=Job)
 
 
-class StoppedError(Exception):
-    """The work was stopped from the keyboard; runs that were under way are saved."""
-
-
 def carry_out(todo: Sequence[J], workers: int) -> Generator[tuple[J, Run], None, None]:
     """The jobs with their runs as they end: in order on all cores, or ``workers`` at a time on one core each.
 
-    Raises ``StoppedError`` at Ctrl-C, after the runs under way were saved.
+    Raises ``KeyboardInterrupt`` at Ctrl-C, after the runs under way were saved.
     """
     yield from _in_turn(todo) if workers == 1 else _in_parallel(todo, workers)
 
 
 def _in_turn(todo: Sequence[J]) -> Generator[tuple[J, Run], None, None]:
     for job in todo:
-        try:
-            run = job.run()
-        except KeyboardInterrupt:  # before its rounds began
-            raise StoppedError from None
+        run = job.run()
         yield job, run
         if run.status == Status.INTERRUPTED:
-            raise StoppedError
+            raise KeyboardInterrupt
 
 
 def _in_parallel(todo: Sequence[J], workers: int) -> Generator[tuple[J, Run], None, None]:
@@ -59,8 +52,6 @@ def _in_parallel(todo: Sequence[J], workers: int) -> Generator[tuple[J, Run], No
                 run = future.result()
                 if run is not None:
                     yield futures[future], run
-        except KeyboardInterrupt:
-            raise StoppedError from None
         finally:
             held.close()
             pool.shutdown(wait=True, cancel_futures=True)
