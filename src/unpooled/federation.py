@@ -107,6 +107,7 @@ class Federation:
         """The weights of those who took part, and the factor that turns the mean into Σ_k π_k up_k."""
         pi = self.data.weights[chosen]
         if self.weighting == "renormalised":
-            return pi / pi.sum(), float(pi.sum())
+            total = pi.sum()
+            return pi / total, float(total)
         fraction = len(chosen) / self.data.n_clients
         return pi / fraction, fraction

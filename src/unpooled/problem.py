@@ -12,6 +12,7 @@ import numpy as np
 
 from unpooled.arrays import Array, Float
 from unpooled.data import FederatedData
+from unpooled.kernel import Kernel
 from unpooled.layout import Layout
 from unpooled.losses.base import LinearLoss
 from unpooled.penalties.base import Penalty
@@ -153,12 +154,26 @@ class BoundProblem:
         return not isinstance(self.loss, PlainLoss) and not isinstance(self.regulariser, PlainRegulariser)
 
     def prox(self, v: Array, step: float, center: Array | None = None, radius: float = math.inf) -> Float:
-        """argmin ½‖w − v‖² + step·h(w) over R(w − center) ≤ radius and the ball, for flat vectors."""
-        v = np.array(v, dtype=np.float64)
-        center = np.zeros(v.shape) if center is None else np.asarray(center, dtype=np.float64)
+        """argmin ½‖w − v‖² + step·h(w) over R(w − center) ≤ radius and the ball, for flat vectors.
+
+        v may be overwritten.
+        """
+        v = np.asarray(v, dtype=np.float64)
+        center = self._origin if center is None else np.asarray(center, dtype=np.float64)
         out = np.empty_like(v)
-        type(self.regulariser).prox(self.regulariser, v, float(step), center, float(radius), out)
+        self._prox(self.regulariser, v, float(step), center, float(radius), out)
         return out
+
+    @cached_property
+    def _prox(self) -> Any:
+        """The regulariser's prox, compiled where it can be."""
+        prox = type(self.regulariser).prox
+        return prox.dispatcher(self.regulariser) if isinstance(prox, Kernel) else prox
+
+    @cached_property
+    def _origin(self) -> Float:
+        """The center where there is none."""
+        return np.zeros(self.layout.size)
 
     def with_lam(self, lam: float) -> BoundProblem:
         """The same with another λ."""

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from unpooled.algorithms.base import State
-from unpooled.algorithms.dual_averaging import DualAlgorithm, DualAveraging, dual_prox
+from unpooled.algorithms.dual_averaging import DualAlgorithm, DualAveraging, dual_prox, moved
 from unpooled.algorithms.schedule import alpha, total
 from unpooled.algorithms.tuning import dual_numbers
 from unpooled.arrays import Arrays, Float
@@ -113,5 +113,11 @@ class CFedDA(DualAlgorithm):
         r, old = state.round, state.arrays
         h = old["h"] - self._pull(r) * old["w"] + mean["dual_increment"]
         arrays = {**old, "h": h, "w": self._point(problem, h, r + 1, old.get("center"))}
-        share = float(alpha(r, self.numbers.a) / total(r, self.numbers.a))
-        return State(r + 1, self.averaged(arrays, state, share))
+        if self.output == "average":
+            share = float(alpha(r, self.numbers.a) / total(r, self.numbers.a))
+            arrays["average"] = moved(old["average"], arrays["w"], share)
+        return State(r + 1, arrays)
+
+    def estimate(self, problem: BoundProblem, state: State) -> Float:
+        """The last server iterate, or the α-weighted average of all."""
+        return state.arrays["average" if self.output == "average" else "w"]

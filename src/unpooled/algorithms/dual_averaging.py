@@ -6,11 +6,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from unpooled.algorithms.base import Algorithm, State, check_number, check_positive, whole_steps
+from unpooled.algorithms.base import Algorithm, check_number, check_positive, whole_steps
 from unpooled.algorithms.schedule import check_schedule
 from unpooled.algorithms.tuning import DualNumbers
 from unpooled.algorithms.vectors import subtract
-from unpooled.arrays import Array, Float
+from unpooled.arrays import Array
 from unpooled.kernel import kernel
 from unpooled.oracle import stochastic_gradient, workspace
 from unpooled.problem import BoundProblem
@@ -79,16 +79,10 @@ class DualAlgorithm(Algorithm):
             raise ValueError(f"{self} has open hyper-parameters; simulate chooses them, or call resolve")
         return DualNumbers(self.mu, self.gamma, self.a)
 
-    def averaged(self, arrays: dict[str, Array], old: State, share: float) -> dict[str, Array]:
-        """``arrays`` with the running average moved towards the new iterate by its share of the weights."""
-        if self.output == "average":
-            before = old.arrays["average"]
-            arrays["average"] = before + share * (arrays["w"] - before)
-        return arrays
 
-    def estimate(self, problem: BoundProblem, state: State) -> Float:
-        """The last server iterate, or the α-weighted average of all."""
-        return state.arrays["average" if self.output == "average" else "w"]
+def moved(average: Array, w: Array, share: float) -> Array:
+    """The running average, moved towards the new iterate by its share of the weights."""
+    return average + share * (w - average)
 
 
 def dual_prox(

@@ -62,10 +62,13 @@ class FedDA(Algorithm):
         """η_s rE, the steps behind the penalty's weight."""
         return float(self.server_step * round * self.local_steps)
 
+    def _point(self, problem: BoundProblem, h: Float, round: int) -> Float:
+        """The server's iterate after so many rounds."""
+        return dual_prox(problem, h, self._elapsed(round), self._c)
+
     def init(self, problem: BoundProblem, w0: Float) -> State:
         """z = w_0."""
-        h = -self._c * w0
-        return State(0, {"h": h, "w": dual_prox(problem, h, 0.0, self._c)})
+        return State(0, {"h": -self._c * w0})
 
     def broadcast(self, problem: BoundProblem, state: State) -> Arrays:
         """One vector down."""
@@ -73,7 +76,7 @@ class FedDA(Algorithm):
 
     def unpack(self, problem: BoundProblem, down: Arrays, round: int) -> Arrays:
         """The round's first point."""
-        return {"h": down["h"], "w": dual_prox(problem, down["h"], self._elapsed(round), self._c)}
+        return {"h": down["h"], "w": self._point(problem, down["h"], round)}
 
     def plan(self, problem: BoundProblem, round: int) -> DualAveraging:
         """Uniform weights; the penalty's weight grows by one a step."""
@@ -84,9 +87,8 @@ class FedDA(Algorithm):
     def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:
         """h += η_s · mean increment."""
         h = state.arrays["h"] + self.server_step * mean["dual_increment"]
-        r = state.round + 1
-        return State(r, {"h": h, "w": dual_prox(problem, h, self._elapsed(r), self._c)})
+        return State(state.round + 1, {"h": h})
 
     def estimate(self, problem: BoundProblem, state: State) -> Float:
-        """The last server iterate."""
-        return state.arrays["w"]
+        """The last server iterate, which h has in it."""
+        return self._point(problem, state.arrays["h"], state.round)

@@ -134,6 +134,10 @@ class MCFedDA(DualAlgorithm):
             arrays = self._at(r)[2].init(problem, arrays["w"]).arrays
         return State(r, arrays)
 
+    def estimate(self, problem: BoundProblem, state: State) -> Float:
+        """The last server iterate."""
+        return state.arrays["w"]
+
 
 def halving_stages(lambda0: float, lam: float, rounds: int, radius: float = math.inf) -> tuple[Stage, ...]:
     """λ_m = max(λ, λ_0/2^m), m = 0 … ⌈log2(λ_0/λ)⌉; lengths ∝ 1/λ_m² summing to ``rounds``; ε_m ∝ λ_m."""

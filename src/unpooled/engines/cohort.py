@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -91,15 +89,17 @@ def launched() -> int:
     return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
-@contextlib.contextmanager
-def threads(count: int | None) -> Iterator[None]:
+class Threads:
     """Compiled loops inside run on so many threads, at most the cores there are (None: on all)."""
-    if count is None:
-        yield
-        return
-    before = numba.get_num_threads()
-    try:
-        numba.set_num_threads(min(count, launched()))
-        yield
-    finally:
-        numba.set_num_threads(before)
+
+    def __init__(self, count: int | None):
+        self.before = numba.get_num_threads()
+        self.count = self.before if count is None else min(count, launched())
+
+    def __enter__(self) -> None:
+        if self.count != self.before:
+            numba.set_num_threads(self.count)
+
+    def __exit__(self, *error: object) -> None:
+        if self.count != self.before:
+            numba.set_num_threads(self.before)

@@ -169,9 +169,9 @@ class LocalClients:
         if not aggregate.needs_all:  # sums, on one thread
             aggregate.combine(mean, weights, up)
             return
-        from unpooled.engines.cohort import threads
+        from unpooled.engines.cohort import Threads
 
-        with threads(self.loops.threads):
+        with Threads(self.loops.threads):
             aggregate.combine(mean, weights, up)
 
 

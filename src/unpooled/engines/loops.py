@@ -195,11 +195,11 @@ class Loops:
 
     def _call(self, function: Any, arguments: tuple[Any, ...]) -> None:
         """Run a compiled loop over clients; the first time may take a while, and says so."""
-        from unpooled.engines.cohort import is_new, threads
+        from unpooled.engines.cohort import Threads, is_new
 
         if not self.is_ready and is_new(function, arguments):
             self.say("readying the compiled local loop; what is not yet on disk is compiled, once …")
-        with threads(self.threads):
+        with Threads(self.threads):
             function(*arguments)
         self.is_ready = True
 

@@ -164,7 +164,7 @@ class Foreign(Shrinkage):
 
     def prox(self, v: Float, step: float) -> Float:
         """Its prox."""
-        return self.problem.prox(v, step)
+        return self.problem.prox(v.copy(), step)
 
 
 def shrinkage(problem: BoundProblem) -> Shrinkage:
