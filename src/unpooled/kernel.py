@@ -34,7 +34,8 @@ from typing import Any
 # and infinity are left out on purpose: the divergence guard has to see them.
 FASTMATH = frozenset({"reassoc", "contract", "arcp", "nsz"})
 OPTIONS: dict[str, Any] = {"fastmath": set(FASTMATH), "error_model": "numpy", "nogil": True}
-CALLEE = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+CALLEE = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": True}
+BORROWER = {**CALLEE, "_nrt": False}  # does not count references to arrays: each count is an atomic operation
 KEPT_VERSIONS, KEPT_SETS = 6, 50  # of the package; of a user's own records
 
 
@@ -88,17 +89,20 @@ def kernel(py_func: Callable[..., Any]) -> Kernel:
     return Kernel(py_func)
 
 
-_taught: list[tuple[Callable[..., Any], Callable[..., Kernel]]] = []
+_taught: list[tuple[Callable[..., Any], Callable[..., Kernel], bool]] = []
 
 
-def method(name: str, default: Kernel | None = None) -> Callable[..., Any]:
-    """A function of a record and arguments that calls the record's kernel ``name``, or else ``default``."""
+def method(name: str, default: Kernel | None = None, borrows: bool = False) -> Callable[..., Any]:
+    """A function of a record and arguments that calls the record's kernel ``name``, or else ``default``.
+
+    ``borrows`` is for kernels that make no array and return none: their caller keeps what they are given.
+    """
 
     def call(record: Any, *args: Any) -> Any:
         return _kernel_of(type(record), name, default)(record, *args)
 
     call.__name__ = call.__qualname__ = name
-    _learn(call, lambda record, *args: _kernel_of(record.instance_class, name, default))
+    _learn(call, lambda record, *args: _kernel_of(record.instance_class, name, default), borrows)
     return call
 
 
@@ -136,7 +140,7 @@ class Vectorised:
 def vectorised(plain: Kernel, module: str = "vector_products") -> Vectorised:
     """A function that compiled code has in vectors (see ``Vectorised``)."""
     found = Vectorised(plain, module)
-    _learn(found, found.choose)
+    _learn(found, found.choose, borrows=True)
     return found
 
 
@@ -148,19 +152,19 @@ def _kernel_of(record: type, name: str, default: Kernel | None) -> Any:
     return found
 
 
-def _learn(call: Callable[..., Any], choose: Callable[..., Kernel]) -> None:
+def _learn(call: Callable[..., Any], choose: Callable[..., Kernel], borrows: bool) -> None:
     """Let compiled code call ``call``, now or when numba is imported: it runs the kernel that is chosen by
-    the arguments' types.
+    the arguments' types. See ``method`` for ``borrows``.
     """
-    _taught.append((call, choose))
+    _taught.append((call, choose, borrows))
     if _numba.cache_info().currsize:
-        _teach(call, choose)
+        _teach(call, choose, borrows)
 
 
-def _teach(call: Callable[..., Any], choose: Callable[..., Kernel]) -> None:
+def _teach(call: Callable[..., Any], choose: Callable[..., Kernel], borrows: bool) -> None:
     from numba.extending import overload
 
-    overload(call, jit_options=CALLEE, strict=False)(  # type: ignore[arg-type]
+    overload(call, jit_options=BORROWER if borrows else CALLEE, strict=False)(  # type: ignore[arg-type]
         lambda *args: choose(*args).source
     )
 
@@ -175,8 +179,8 @@ def _numba() -> Any:
     def _typeof_kernel(value: Kernel, context: Any) -> Any:
         return numba.typeof(value.callee)
 
-    for call, choose in _taught:
-        _teach(call, choose)
+    for call, choose, borrows in _taught:
+        _teach(call, choose, borrows)
     return numba
 
 

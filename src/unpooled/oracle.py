@@ -12,7 +12,7 @@ from unpooled.losses.base import gradient
 from unpooled.sampling import draw
 
 workspace = method("workspace")
-stochastic_gradient = method("stochastic_gradient")
+stochastic_gradient = method("stochastic_gradient", borrows=True)
 
 
 class Draws(NamedTuple):

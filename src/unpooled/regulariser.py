@@ -16,7 +16,7 @@ from unpooled.penalties.base import subgradient as penalty_subgradient
 prox = method("prox")
 domain_prox = method("prox")
 subgradient = method("subgradient")
-dual_step = method("dual_step")
+dual_step = method("dual_step", borrows=True)
 
 
 class DualStep(NamedTuple):
@@ -61,7 +61,7 @@ def two_passes(
     domain_prox(domain, penalty, v, step.A / step.c, center, step.radius, w)
 
 
-domain_dual_step = method("dual_step", default=two_passes)
+domain_dual_step = method("dual_step", default=two_passes, borrows=True)
 
 
 class Free(NamedTuple):

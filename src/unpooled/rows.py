@@ -17,8 +17,8 @@ from unpooled.kernel import kernel, method, vectorised
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
 
-margins = method("margins")
-adjoint = method("adjoint")
+margins = method("margins", borrows=True)
+adjoint = method("adjoint", borrows=True)
 dense_margins = vectorised(blocks.margins)
 dense_adjoint = vectorised(blocks.adjoint)
 

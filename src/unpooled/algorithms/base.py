@@ -91,7 +91,7 @@ class Algorithm(ABC):
 
     @abstractmethod
     def plan(self, problem: BoundProblem, round: int) -> Any:
-        """The record with this round's numbers and the kernel ``local_loop``."""
+        """The record with this round's numbers and the kernel ``local_loop``, of one type in all rounds."""
 
     @abstractmethod
     def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:

@@ -106,7 +106,7 @@ class LocalClients:
             else:
                 mean, sent = self._filled(now, cohort, weights, aggregate)
             return Gathered(dict(zip(names, mean, strict=True)), participation, cohort, None, sent)
-        memory = self.memory[cohort]
+        memory = self.memory[cohort] if self.algorithm.memory else self.memory[: len(cohort)]
         mean = self._whole(now, memory, cohort, weights, aggregate)
         numbers = len(cohort) * mean.size
         sent = Traffic(numbers, numbers * self.dtype.itemsize)

@@ -65,7 +65,7 @@ class Loops:
         keep: Callable[[], Any] = lambda: None,
     ):
         self.algorithm, self.layout, self.dtype = task.algorithm, task.problem.layout, task.dtype
-        self.rows = rows
+        self.problem, self.rows = task.problem, rows
         self.threads = threads
         self.keep = keep
         self.draws = Draws(offsets, self.layout.n_outputs, np.uint64(task.seed), 0, task.batch_size or 0)
@@ -75,6 +75,13 @@ class Loops:
     @functools.cached_property
     def _occupied(self) -> Any:
         return self.keep()
+
+    @functools.cached_property
+    def _foreign(self) -> tuple[type, ...]:
+        """The types of records that are a user's own, the same in every round."""
+        problem = self.algorithm.problem_at(self.problem, 0)
+        records = (self.algorithm.plan(problem, 0), problem.loss, self.rows, *problem.regulariser)
+        return foreign_records(records)
 
     def round(self, problem: BoundProblem, round: int, down: Arrays) -> Round:
         """What every client of a round begins with."""
@@ -110,7 +117,7 @@ class Loops:
                 cohort[part], idle, rooms[part], n_outputs, self.layout.n_intercepts, like
             )
             records = (now.plan, now.problem.loss, self.rows, now.draws, now.problem.regulariser.penalty)
-            function = touched.compiled_touched(*foreign_records(records))
+            function = touched.compiled_touched(*self._foreign)
             self._call(function, (*records, n_steps, now.down, uploads))
             idle = NOTHING
             yield part, uploads
@@ -161,7 +168,7 @@ class Loops:
 
         problem = now.problem
         records = (now.plan, problem.loss, self.rows, now.draws, problem.regulariser.penalty)
-        function = vacant.compiled_occupied(*foreign_records(records))
+        function = vacant.compiled_occupied(*self._foreign)
         moving = self.moving(now.w)
         still = np.zeros((len(self.algorithm.uploads), down.shape[1]), self.dtype)
 
@@ -181,7 +188,7 @@ class Loops:
         problem, plan = now.problem, now.plan
         if problem.is_compiled:
             records = (plan, problem.loss, self.rows, now.draws, *problem.regulariser)
-            function = compiled_cohort(*foreign_records(records))
+            function = compiled_cohort(*self._foreign)
             return lambda *filled: self._call(function, (*records, filled[0], now.down, *filled[1:]))
         kind = PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle
         oracle, loop = kind(problem.loss, self.rows, now.draws), type(plan).local_loop.py_func
