@@ -22,7 +22,7 @@ from unpooled.kernel import compiled, kernel, method
 from unpooled.localise import RoundOracle, draw_batches
 from unpooled.regulariser import Entrywise, Regulariser
 
-IDLE = 256  # columns that go through the loop on no rows at a time
+IDLE = 128  # columns that go through the loop on no rows at a time
 
 local_rows = method("local")
 no_rows = method("nothing")
