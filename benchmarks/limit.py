@@ -37,7 +37,7 @@ def _share(shape: Shape, precision: Precision, options: Options) -> Iterator[Row
         turns[f"engine {threads}"] = lambda engine=engine: engine.run(shape.rounds)
         turns[f"gemm {threads}"] = _product(precision.data, threads)
         turns[f"gemm {threads}"]()
-    times = alternate(turns, options.repeats)
+    times = alternate(turns, options.turns)
     done, product = work.flops * shape.rounds, 2.0 * SIZE**3
     gemm = "sgemm" if precision.data == "float32" else "dgemm"
     for threads in options.thread_counts:

@@ -24,6 +24,13 @@ class Options:
         return 3 if self.quick else 7
 
     @property
+    def turns(self) -> int:
+        """The same where turns last a tenth of a second or less and targets hang on them: a neighbour's work
+        on a shared machine lasts longer than that.
+        """
+        return 3 * self.repeats
+
+    @property
     def cores(self) -> int:
         """The threads of "all threads"."""
         return os.cpu_count() or 1

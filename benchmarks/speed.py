@@ -41,7 +41,7 @@ def _compare(shape: Shape, dtype: str, options: Options) -> Iterator[Row]:
             solvers = {count: entry.load()(work, count) for count in options.thread_counts}
             threads[entry.name] = _fastest(entry, solvers, shape, truth, TOLERANCE[dtype])
             runners[entry.name] = solvers[threads[entry.name]]
-    times = alternate({name: _turn(runner, shape) for name, runner in runners.items()}, options.repeats)
+    times = alternate({name: _turn(runner, shape) for name, runner in runners.items()}, options.turns)
     for name, precision in ours.items():
         for entry in CONTENDERS:
             title = f"{shape.name}, {precision.name}: against {entry.name}"

@@ -31,7 +31,7 @@ def _efficiency(shape: Shape, options: Options) -> Row:
     for engine in engines.values():
         engine.run(shape.rounds)
     turns = {n: (lambda engine=engine: engine.run(shape.rounds)) for n, engine in engines.items()}
-    times = alternate(turns, options.repeats)
+    times = alternate(turns, options.turns)
     speedup = times.ratio("1", f"{options.cores}")
     low, high = times.spread("1", f"{options.cores}")
     detail = f"{speedup:.2f} times as fast as on one thread; {low:.2f}–{high:.2f}"

@@ -44,7 +44,7 @@ class Mean(Aggregate):
 
     def combine(self, mean: Array, weights: Array, up: Array) -> None:
         """Client after client."""
-        from unpooled.engines.cohort import add_weighted
+        from unpooled.engines.weighted_sum import add_weighted
 
         add_weighted(mean, weights, up)
 

@@ -14,7 +14,6 @@ from unpooled.kernel import compiled, kernel
 from unpooled.oracle import Oracle
 from unpooled.regulariser import Regulariser
 
-PIECE = 1024  # coordinates of the mean at a time
 HUGE = 1e100  # an upload beyond this is on its way to infinity
 
 
@@ -55,21 +54,6 @@ def all_sound(up: Array) -> bool:
         for q in range(up.shape[1]):
             unsound += not abs(up[i, q]) < HUGE
     return unsound == 0
-
-
-@kernel
-def add_weighted(mean: Array, weights: Array, up: Array) -> None:
-    """mean ← mean + Σ_s weights[s] up[s], client after client, so that no thread count changes a bit.
-
-    A piece of the mean stays in the L1 cache while the clients' pieces stream by.
-    """
-    for i in range(mean.shape[0]):
-        for first in range(0, mean.shape[1], PIECE):
-            piece = mean[i, first : first + PIECE]
-            for s in range(weights.size):
-                other = up[s, i, first : first + PIECE]
-                for q in range(piece.size):
-                    piece[q] += weights[s] * other[q]
 
 
 @functools.cache

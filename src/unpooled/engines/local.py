@@ -166,9 +166,6 @@ class LocalClients:
         return mean, sent
 
     def _combine(self, aggregate: Aggregate, mean: Array, weights: Array, up: Array) -> None:
-        if not aggregate.needs_all:  # sums, on one thread
-            aggregate.combine(mean, weights, up)
-            return
         from unpooled.engines.cohort import Threads
 
         with Threads(self.loops.threads):

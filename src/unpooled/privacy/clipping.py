@@ -8,7 +8,8 @@ import numpy as np
 
 from unpooled.aggregation import Aggregate
 from unpooled.arrays import Array
-from unpooled.engines.cohort import add_weighted, all_sound
+from unpooled.engines.cohort import all_sound
+from unpooled.engines.weighted_sum import add_weighted
 from unpooled.kernel import kernel
 
 ROOM = 1.0 - 1e-12  # so that the norm after rounding is not above the clip

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from unpooled.arrays import Array
-from unpooled.engines.cohort import add_weighted, all_sound
+from unpooled.engines.cohort import all_sound
 from unpooled.engines.touched import Uploads
+from unpooled.engines.weighted_sum import add_weighted
 from unpooled.remote.messages import Reply
 
 NOT_FINITE = "its upload is not finite"

@@ -1,0 +1,72 @@
+"""The weighted sum of uploads, client after client: neither threads nor parts of a cohort change a bit."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from numba import prange
+
+from unpooled.arrays import Array
+from unpooled.kernel import compiled, in_order, kernel
+
+PIECE = 4096  # coordinates at a time, which stay in the cache while the clients' stream by
+LARGE = 2**18  # numbers in all, from which on other threads are woken
+
+
+def add_weighted(mean: Array, weights: Array, up: Array) -> None:
+    """mean ← mean + Σ_s weights[s] up[s]."""
+    function = _on_all_threads() if up.size >= LARGE else add_here
+    function(mean, weights, up)
+
+
+@functools.cache
+def _on_all_threads() -> Any:
+    return compiled(add_in_parallel, parallel=True)
+
+
+def add_in_parallel(mean: Array, weights: Array, up: Array) -> None:
+    """Piece by piece, in parallel."""
+    for k in prange(n_pieces(mean)):
+        add_piece(mean, weights, up, k)
+
+
+@kernel
+def add_here(mean: Array, weights: Array, up: Array) -> None:
+    """Piece by piece."""
+    for k in range(n_pieces(mean)):
+        add_piece(mean, weights, up, k)
+
+
+@kernel
+def n_pieces(mean: Array) -> Any:
+    """The pieces of all vectors."""
+    return mean.shape[0] * ((mean.shape[1] + PIECE - 1) // PIECE)
+
+
+@kernel
+def add_piece(mean: Array, weights: Array, up: Array, k: int) -> None:
+    """Piece k, of four clients at a time: memory then answers to four requests at once."""
+    i, first = k % mean.shape[0], k // mean.shape[0] * PIECE
+    stop, fours = first + PIECE, weights.size - weights.size % 4
+    for s in range(0, fours, 4):
+        x0, x1 = up[s, i, first:stop], up[s + 1, i, first:stop]
+        x2, x3 = up[s + 2, i, first:stop], up[s + 3, i, first:stop]
+        add_four(mean[i, first:stop], weights[s : s + 4], x0, x1, x2, x3)
+    for s in range(fours, weights.size):
+        add_one(mean[i, first:stop], weights[s], up[s, i, first:stop])
+
+
+@in_order
+def add_four(out: Array, weights: Array, x0: Array, x1: Array, x2: Array, x3: Array) -> None:
+    """Out ← out + Σ_s weights[s] x_s."""
+    w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
+    for q in range(out.size):
+        out[q] = out[q] + w0 * x0[q] + w1 * x1[q] + w2 * x2[q] + w3 * x3[q]
+
+
+@in_order
+def add_one(out: Array, weight: float, x: Array) -> None:
+    """Out ← out + weight · x."""
+    for q in range(out.size):
+        out[q] += weight * x[q]
