@@ -35,7 +35,7 @@ def _share(shape: Shape, precision: Precision, options: Options) -> Iterator[Row
         engine = precision.engine(work, threads)
         engine.run(shape.rounds)
         turns[f"engine {threads}"] = lambda engine=engine: engine.run(shape.rounds)
-        turns[f"gemm {threads}"] = _product(precision.data, threads)
+        turns[f"gemm {threads}"] = matrix_product(precision.data, threads)
         turns[f"gemm {threads}"]()
     times = alternate(turns, options.turns)
     done, product = work.flops * shape.rounds, 2.0 * SIZE**3
@@ -51,13 +51,14 @@ def _share(shape: Shape, precision: Precision, options: Options) -> Iterator[Row
         yield Row(SECTION, f"{shape.name}, {precision.name}: of {gemm} {counted}", share, "%", target, detail)
 
 
-def _product(dtype: str, threads: int) -> Callable[[], object]:
+def matrix_product(dtype: str, threads: int) -> Callable[[], object]:
+    """A turn of the machine's own matrix product."""
     rng = np.random.default_rng(0)
     A, B = (rng.standard_normal((SIZE, SIZE)).astype(dtype) for _ in range(2))
     out, blas = np.empty_like(A), ThreadpoolController()
 
-    def product() -> None:
+    def turn() -> None:
         with blas.limit(limits=threads, user_api="blas"):
             np.matmul(A, B, out=out)
 
-    return product
+    return turn

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
 from benchmarks import targets
+from benchmarks.limit import matrix_product
 from benchmarks.options import Options
 from benchmarks.precision import DEFAULT, PRECISIONS
-from benchmarks.row import Row
+from benchmarks.row import Row, Target
 from benchmarks.shapes import Shape
 from benchmarks.timing import alternate
 
@@ -17,26 +18,37 @@ SECTION = "threads"
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """For every shape; efficiency in the default precision, bits in all."""
+    """For every shape; efficiency in the default precision, bits in all. The matrix product's efficiency
+    says what the machine allows while it is measured.
+    """
+    if options.cores > 1:
+        products = {f"{n}": matrix_product("float32", n) for n in options.thread_counts}
+        yield _efficiency("the machine's own sgemm", products, options, None)
     for shape in options.shapes:
         if options.cores > 1:
-            yield _efficiency(shape, options)
+            yield _of_rounds(shape, options)
         yield _identity(shape, options)
 
 
-def _efficiency(shape: Shape, options: Options) -> Row:
-    """Time on one thread over all threads' time together."""
+def _of_rounds(shape: Shape, options: Options) -> Row:
     work = DEFAULT.work(shape)
     engines = {f"{n}": DEFAULT.engine(work, n) for n in options.thread_counts}
-    for engine in engines.values():
-        engine.run(shape.rounds)
     turns = {n: (lambda engine=engine: engine.run(shape.rounds)) for n, engine in engines.items()}
+    return _efficiency(f"{shape.name}, {DEFAULT.name}", turns, options, targets.EFFICIENCY)
+
+
+def _efficiency(
+    what: str, turns: Mapping[str, Callable[[], object]], options: Options, target: Target | None
+) -> Row:
+    """Time on one thread over all threads' time together."""
+    for turn in turns.values():
+        turn()
     times = alternate(turns, options.turns)
     speedup = times.ratio("1", f"{options.cores}")
     low, high = times.spread("1", f"{options.cores}")
     detail = f"{speedup:.2f} times as fast as on one thread; {low:.2f}–{high:.2f}"
-    title = f"{shape.name}, {DEFAULT.name}: efficiency of {options.cores} threads"
-    return Row(SECTION, title, speedup / options.cores, "%", targets.EFFICIENCY, detail)
+    title = f"{what}: efficiency of {options.cores} threads"
+    return Row(SECTION, title, speedup / options.cores, "%", target, detail)
 
 
 def _identity(shape: Shape, options: Options) -> Row:

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from unpooled.arrays import Array
 from unpooled.validation import is_number
+from unpooled.weighted_sum import add_weighted
 
 
 class Aggregate(ABC):
@@ -44,8 +45,6 @@ class Mean(Aggregate):
 
     def combine(self, mean: Array, weights: Array, up: Array) -> None:
         """Client after client."""
-        from unpooled.engines.weighted_sum import add_weighted
-
         add_weighted(mean, weights, up)
 
 

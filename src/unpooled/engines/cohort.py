@@ -13,6 +13,7 @@ from unpooled.arrays import Array
 from unpooled.kernel import compiled, kernel
 from unpooled.oracle import Oracle
 from unpooled.regulariser import Regulariser
+from unpooled.weighted_sum import add_piece, n_pieces
 
 HUGE = 1e100  # an upload beyond this is on its way to infinity
 
@@ -56,6 +57,18 @@ def all_sound(up: Array) -> bool:
     return unsound == 0
 
 
+def add_in_parallel(mean: Array, weights: Array, up: Array) -> None:
+    """mean ← mean + Σ_s weights[s] up[s], piece by piece (see ``weighted_sum``)."""
+    for k in prange(n_pieces(mean)):
+        add_piece(mean, weights, up, k)
+
+
+@functools.cache
+def compiled_sum() -> Any:
+    """``add_in_parallel``, cached on disk."""
+    return compiled(add_in_parallel, parallel=True)
+
+
 @functools.cache
 def compiled_cohort(*foreign: type) -> Any:
     """``run_cohort``, cached on disk apart for each set of a user's own types of records."""
@@ -77,13 +90,15 @@ class Threads:
     """Compiled loops inside run on so many threads, at most the cores there are (None: on all)."""
 
     def __init__(self, count: int | None):
-        self.before = numba.get_num_threads()
-        self.count = self.before if count is None else min(count, launched())
+        self.count = None if count is None else min(count, launched())
+        self.before: int | None = None
 
     def __enter__(self) -> None:
-        if self.count != self.before:
+        if self.count is not None and self.count != (now := int(numba.get_num_threads())):
+            self.before = now
             numba.set_num_threads(self.count)
 
     def __exit__(self, *error: object) -> None:
-        if self.count != self.before:
+        if self.before is not None:
             numba.set_num_threads(self.before)
+            self.before = None

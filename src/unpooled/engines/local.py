@@ -166,9 +166,7 @@ class LocalClients:
         return mean, sent
 
     def _combine(self, aggregate: Aggregate, mean: Array, weights: Array, up: Array) -> None:
-        from unpooled.engines.cohort import Threads
-
-        with Threads(self.loops.threads):
+        with self.loops.limit:
             aggregate.combine(mean, weights, up)
 
 

@@ -24,6 +24,7 @@ from unpooled.rows import SparseRows, rows_of
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
+    from unpooled.engines.cohort import Threads
     from unpooled.engines.touched import Uploads
 
 NOTHING = np.empty(0, np.int64)
@@ -77,11 +78,25 @@ class Loops:
         return self.keep()
 
     @functools.cached_property
+    def limit(self) -> Threads:
+        """A block in which compiled code runs on so many threads."""
+        from unpooled.engines.cohort import Threads
+
+        return Threads(self.threads)
+
+    @functools.cached_property
     def _foreign(self) -> tuple[type, ...]:
         """The types of records that are a user's own, the same in every round."""
         problem = self.algorithm.problem_at(self.problem, 0)
         records = (self.algorithm.plan(problem, 0), problem.loss, self.rows, *problem.regulariser)
         return foreign_records(records)
+
+    @functools.cached_property
+    def _cohort(self) -> Any:
+        """The compiled loop over clients that work on all columns."""
+        from unpooled.engines.cohort import compiled_cohort
+
+        return compiled_cohort(*self._foreign)
 
     def round(self, problem: BoundProblem, round: int, down: Arrays) -> Round:
         """What every client of a round begins with."""
@@ -183,13 +198,12 @@ class Loops:
 
     def _on_all_columns(self, now: Round) -> Run:
         """Uploads of clients that work on all columns, compiled where loss and penalty are."""
-        from unpooled.engines.cohort import all_sound, compiled_cohort
-
         problem, plan = now.problem, now.plan
         if problem.is_compiled:
-            records = (plan, problem.loss, self.rows, now.draws, *problem.regulariser)
-            function = compiled_cohort(*self._foreign)
+            records, function = (plan, problem.loss, self.rows, now.draws, *problem.regulariser), self._cohort
             return lambda *filled: self._call(function, (*records, filled[0], now.down, *filled[1:]))
+        from unpooled.engines.cohort import all_sound
+
         kind = PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle
         oracle, loop = kind(problem.loss, self.rows, now.draws), type(plan).local_loop.py_func
 
@@ -202,11 +216,12 @@ class Loops:
 
     def _call(self, function: Any, arguments: tuple[Any, ...]) -> None:
         """Run a compiled loop over clients; the first time may take a while, and says so."""
-        from unpooled.engines.cohort import Threads, is_new
+        if not self.is_ready:
+            from unpooled.engines.cohort import is_new
 
-        if not self.is_ready and is_new(function, arguments):
-            self.say("readying the compiled local loop; what is not yet on disk is compiled, once …")
-        with Threads(self.threads):
+            if is_new(function, arguments):
+                self.say("readying the compiled local loop; what is not yet on disk is compiled, once …")
+        with self.limit:
             function(*arguments)
         self.is_ready = True
 

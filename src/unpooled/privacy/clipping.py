@@ -9,8 +9,8 @@ import numpy as np
 from unpooled.aggregation import Aggregate
 from unpooled.arrays import Array
 from unpooled.engines.cohort import all_sound
-from unpooled.engines.weighted_sum import add_weighted
 from unpooled.kernel import kernel
+from unpooled.weighted_sum import add_weighted
 
 ROOM = 1.0 - 1e-12  # so that the norm after rounding is not above the clip
 

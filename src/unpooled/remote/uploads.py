@@ -16,8 +16,8 @@ import numpy as np
 from unpooled.arrays import Array
 from unpooled.engines.cohort import all_sound
 from unpooled.engines.touched import Uploads
-from unpooled.engines.weighted_sum import add_weighted
 from unpooled.remote.messages import Reply
+from unpooled.weighted_sum import add_weighted
 
 NOT_FINITE = "its upload is not finite"
 

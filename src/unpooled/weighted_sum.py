@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-from numba import prange
-
 from unpooled.arrays import Array
-from unpooled.kernel import compiled, in_order, kernel
+from unpooled.kernel import in_order, kernel
 
 PIECE = 4096  # coordinates at a time, which stay in the cache while the clients' stream by
 LARGE = 2**18  # numbers in all, from which on other threads are woken
@@ -16,19 +13,12 @@ LARGE = 2**18  # numbers in all, from which on other threads are woken
 
 def add_weighted(mean: Array, weights: Array, up: Array) -> None:
     """mean ← mean + Σ_s weights[s] up[s]."""
-    function = _on_all_threads() if up.size >= LARGE else add_here
-    function(mean, weights, up)
+    if up.size < LARGE:
+        add_here(mean, weights, up)
+        return
+    from unpooled.engines.cohort import compiled_sum
 
-
-@functools.cache
-def _on_all_threads() -> Any:
-    return compiled(add_in_parallel, parallel=True)
-
-
-def add_in_parallel(mean: Array, weights: Array, up: Array) -> None:
-    """Piece by piece, in parallel."""
-    for k in prange(n_pieces(mean)):
-        add_piece(mean, weights, up, k)
+    compiled_sum()(mean, weights, up)
 
 
 @kernel

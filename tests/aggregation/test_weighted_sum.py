@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from unpooled.engines import weighted_sum
-from unpooled.engines.cohort import Threads
-from unpooled.engines.weighted_sum import PIECE, add_here, add_weighted
+from unpooled import weighted_sum
+from unpooled.engines.cohort import Threads, compiled_sum
+from unpooled.weighted_sum import PIECE, add_here, add_weighted
 
 
 def uploads(n_clients, vectors, size, dtype):
@@ -40,7 +40,7 @@ def test_large_sums_wake_the_other_threads(monkeypatch):
     add_weighted(here, weights, up)
     monkeypatch.setattr(weighted_sum, "LARGE", 0)
     add_weighted(woken, weights, up)
-    assert weighted_sum._on_all_threads().signatures
+    assert compiled_sum().signatures
     assert np.array_equal(here, woken)
 
 
