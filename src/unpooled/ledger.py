@@ -37,14 +37,15 @@ class Ledger:
 
     def after_round(self, n_clients: int, up: Traffic, down: Traffic) -> Ledger:
         """The ledger with one more round, and what all its clients together sent and were sent in it."""
-        return dataclasses.replace(
-            self,
+        return Ledger(
             rounds=self.rounds + 1,
+            setup_rounds=self.setup_rounds,
             client_updates=self.client_updates + n_clients,
             floats_up=self.floats_up + up.floats,
             floats_down=self.floats_down + down.floats,
             bytes_up=self.bytes_up + up.bytes,
             bytes_down=self.bytes_down + down.bytes,
+            kinds=self.kinds,
         )
 
     def after_answers(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ class DualAlgorithm(Algorithm):
         check_number("mu", self.mu, 0.0, strict=False)
         check_schedule(self.schedule, self.a, self.output)
 
-    @property
+    @cached_property
     def numbers(self) -> DualNumbers:
         """μ, γ̃ and a, all known."""
         if self.mu is None or self.gamma is None or self.a is None:
