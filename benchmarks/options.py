@@ -25,10 +25,10 @@ class Options:
 
     @property
     def turns(self) -> int:
-        """The same where turns last a tenth of a second or less and targets hang on them: a neighbour's work
-        on a shared machine lasts longer than that.
+        """The same where turns are short and targets hang on them: a neighbour's work on a shared machine
+        lasts longer than one.
         """
-        return 3 * self.repeats
+        return 2 * self.repeats + 1
 
     @property
     def cores(self) -> int:
