@@ -33,7 +33,6 @@ from typing import Any
 # Sums may be reordered and contracted into FMAs, so that loops vectorise. The flags that assume away NaN
 # and infinity are left out on purpose: the divergence guard has to see them.
 FASTMATH = frozenset({"reassoc", "contract", "arcp", "nsz"})
-IN_ORDER = frozenset({"contract"})
 OPTIONS: dict[str, Any] = {"fastmath": set(FASTMATH), "error_model": "numpy", "nogil": True}
 CALLEE = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": True}
 BORROWER = {**CALLEE, "_nrt": False}  # does not count references to arrays: each count is an atomic operation
@@ -43,9 +42,9 @@ KEPT_VERSIONS, KEPT_SETS = 6, 50  # of the package; of a user's own records
 class Kernel:
     """A plain function and, once it is needed, its compiled form."""
 
-    def __init__(self, py_func: Callable[..., Any], fastmath: frozenset[str] = FASTMATH):
+    def __init__(self, py_func: Callable[..., Any], **options: Any):
         self.py_func = py_func
-        self.fastmath = fastmath
+        self.options = options  # other than the usual ones
         self._dispatchers: dict[tuple[type, ...], Any] = {}
         functools.update_wrapper(self, py_func)
 
@@ -53,7 +52,7 @@ class Kernel:
         """The compiled function that Python calls; what is compiled for a user's records is kept apart."""
         records = foreign_records(args)
         if records not in self._dispatchers:
-            self._dispatchers[records] = compiled(self.py_func, records, fastmath=self.fastmath)
+            self._dispatchers[records] = compiled(self.py_func, records, **self.options)
         return self._dispatchers[records]
 
     @property
@@ -66,7 +65,7 @@ class Kernel:
     @functools.cached_property
     def callee(self) -> Any:
         """The compiled function that other kernels call; it is kept on disk as a part of them."""
-        return _numba().njit(**{**CALLEE, "fastmath": set(self.fastmath)})(self.py_func)
+        return _numba().njit(**{**CALLEE, **self.options})(self.py_func)
 
     def __call__(self, *args: Any) -> Any:
         """Run the compiled function."""
@@ -92,8 +91,8 @@ def kernel(py_func: Callable[..., Any]) -> Kernel:
 
 
 def in_order(py_func: Callable[..., Any]) -> Kernel:
-    """Mark a kernel whose sums are added in the order in which they are written."""
-    return Kernel(py_func, IN_ORDER)
+    """Mark a kernel, for others to call, whose sums are added in the order in which they are written."""
+    return Kernel(py_func, fastmath={"contract"})
 
 
 _taught: list[tuple[Callable[..., Any], Callable[..., Kernel], bool]] = []
@@ -191,24 +190,14 @@ def _numba() -> Any:
     return numba
 
 
-def compiled(
-    py_func: Callable[..., Any],
-    records: tuple[type, ...] = (),
-    parallel: bool = False,
-    fastmath: frozenset[str] = FASTMATH,
-) -> Any:
+def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options: Any) -> Any:
     """The dispatcher that is ``kept``; what it reads from disk finds the kernels that it calls by name."""
-    function = kept(py_func, records, parallel, fastmath)
+    function = kept(py_func, records, **options)
     _find_named_before_reading(function._cache)
     return function
 
 
-def kept(
-    py_func: Callable[..., Any],
-    records: tuple[type, ...] = (),
-    parallel: bool = False,
-    fastmath: frozenset[str] = FASTMATH,
-) -> Any:
+def kept(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options: Any) -> Any:
     """The numba dispatcher of ``py_func``, cached on disk under a digest of the package and a user's records.
 
     An index on disk names the types it holds. Were it shared, a process without the user's module could
@@ -219,8 +208,7 @@ def kept(
     directory = _cache_directory(_digest(records))
     try:
         numba.config.CACHE_DIR = str(directory) if directory else ""
-        options = {**OPTIONS, "fastmath": set(fastmath), "parallel": parallel}
-        return numba.njit(cache=directory is not None, **options)(py_func)
+        return numba.njit(cache=directory is not None, **{**OPTIONS, **options})(py_func)
     finally:
         numba.config.CACHE_DIR = previous
 

@@ -52,16 +52,9 @@ class Ledger:
         self, n_clients: int, floats_up: int, floats_down: int, kinds: tuple[str, ...], itemsize: int = 8
     ) -> Ledger:
         """The ledger with one more round, in which clients together sent and were sent so many numbers."""
-        return dataclasses.replace(
-            self,
-            rounds=self.rounds + 1,
-            client_updates=self.client_updates + n_clients,
-            floats_up=self.floats_up + floats_up,
-            floats_down=self.floats_down + floats_down,
-            bytes_up=self.bytes_up + floats_up * itemsize,
-            bytes_down=self.bytes_down + floats_down * itemsize,
-            kinds=tuple(sorted({*self.kinds, *kinds})),
-        )
+        up, down = Traffic(floats_up, floats_up * itemsize), Traffic(floats_down, floats_down * itemsize)
+        after = self.after_round(n_clients, up, down)
+        return dataclasses.replace(after, kinds=tuple(sorted({*self.kinds, *kinds})))
 
     def __add__(self, other: Ledger) -> Ledger:
         """What crossed the network in both."""
