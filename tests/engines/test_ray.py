@@ -1,18 +1,16 @@
 """The Ray engine on a real cluster of this machine: the same bits, also when an actor dies."""
 
-import contextlib
-import gc
 import os
 import signal
 import threading
 import time
-import warnings
 
 import numpy as np
 import pytest
 
 import unpooled as up
 from tests.engines import test_touched, test_vacant
+from tests.leftovers import leftovers_ignored
 from tests.runs import ALGORITHMS, FAST, NAMES, PROBLEM, go, same_bits
 
 ray = pytest.importorskip("ray")
@@ -39,15 +37,6 @@ def engine():
     finally:
         with leftovers_ignored():
             ray.shutdown()
-
-
-@contextlib.contextmanager
-def leftovers_ignored():
-    """Ray does not wait for the processes that it starts, of which Python warns when it forgets them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        yield
-        gc.collect()
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=NAMES)

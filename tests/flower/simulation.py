@@ -2,12 +2,13 @@
 
 import warnings
 
+from tests.leftovers import leftovers_ignored
 from unpooled.flower.environment import be_quiet
 
 
 def simulated(server, client, nodes):
     be_quiet()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), leftovers_ignored():
         warnings.simplefilter("ignore")
         from flwr.simulation import run_simulation
 
