@@ -31,6 +31,11 @@ class Options:
         return 2 * self.repeats + 1
 
     @property
+    def many_turns(self) -> int:
+        """The same where nobody else waits for a turn."""
+        return 3 * self.turns
+
+    @property
     def cores(self) -> int:
         """The threads of "all threads"."""
         return os.cpu_count() or 1

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from benchmarks import targets
+from benchmarks.contenders.engine import Engine
 from benchmarks.limit import matrix_product
 from benchmarks.options import Options
 from benchmarks.precision import DEFAULT, PRECISIONS
@@ -31,10 +32,15 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def _of_rounds(shape: Shape, options: Options) -> Row:
+    """A turn goes on where the last one stopped: what is measured are rounds, not the start of a run."""
     work = DEFAULT.work(shape)
-    engines = {f"{n}": DEFAULT.engine(work, n) for n in options.thread_counts}
-    turns = {n: (lambda engine=engine: engine.run(shape.rounds)) for n, engine in engines.items()}
+    turns = {f"{n}": _more_rounds(DEFAULT.engine(work, n), shape.rounds) for n in options.thread_counts}
     return _efficiency(f"{shape.name}, {DEFAULT.name}", turns, options, targets.EFFICIENCY)
+
+
+def _more_rounds(engine: Engine, rounds: int) -> Callable[[], object]:
+    federation = engine.federation()
+    return lambda: engine.advance(federation, federation.state.round + rounds)
 
 
 def _efficiency(
@@ -43,7 +49,7 @@ def _efficiency(
     """Time on one thread over all threads' time together."""
     for turn in turns.values():
         turn()
-    times = alternate(turns, options.turns)
+    times = alternate(turns, options.many_turns)
     speedup = times.ratio("1", f"{options.cores}")
     low, high = times.spread("1", f"{options.cores}")
     detail = f"{speedup:.2f} times as fast as on one thread; {low:.2f}–{high:.2f}"

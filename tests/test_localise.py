@@ -64,7 +64,7 @@ def test_rows_without_entries_and_without_weights():
 
 @pytest.mark.parametrize("size", [4, 9, 10, 50, 0])
 def test_batches_are_those_of_every_other_engine(size):
-    draws = Draws(np.array([0, 8, 18]), 1, np.uint64(5), 2, size)
+    draws = Draws(np.array([0, 8, 18]), 1, np.uint64(5), size, 2)
     batches = draw_batches(draws, 1, 3)
     for j in range(3):
         expected = sampling.minibatch(5, 2, 1, j, 10, size or None)

@@ -85,6 +85,17 @@ def test_cohorts():
     assert not np.array_equal(cohort(1, 0, 64, 10), chosen[0])
 
 
+@pytest.mark.parametrize(("n_clients", "size"), [(64, 10), (3 * sampling.DRAWN, sampling.DRAWN // 3)])
+def test_a_cohort_is_its_rounds_own_whatever_is_drawn_with_it(n_clients, size):
+    for r in (0, 1, 2, sampling.BLOCK - 1, sampling.BLOCK, 10 * sampling.BLOCK + 3):
+        alone = np.empty(size, np.int64)
+        draw(np.uint64(4), sampling.COHORT, 0, r, np.arange(n_clients), alone)
+        chosen = cohort(4, r, n_clients, size)
+        assert np.array_equal(chosen, np.sort(alone))
+        chosen[:] = 0  # it is the caller's to change
+        assert np.array_equal(cohort(4, r, n_clients, size), np.sort(alone))
+
+
 def test_full_batches_when_the_client_is_small():
     assert np.array_equal(minibatch(0, 0, 0, 0, 4, None), np.arange(4))
     assert np.array_equal(minibatch(0, 0, 0, 0, 4, 10), np.arange(4))

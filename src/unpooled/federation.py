@@ -83,15 +83,16 @@ class Federation:
     def step(self) -> State:
         """One round."""
         self._settle()
-        r = self.state.round
-        problem = self.algorithm.problem_at(self.problem, r)
+        algorithm, state = self.task.algorithm, self.position.state
+        r = state.round
+        problem = algorithm.problem_at(self.task.problem, r)
         chosen, weigh = self._cohort(r), self._weights if self.private is None else self.private.weights
-        sent = self.algorithm.broadcast(problem, self.state)
-        down = {name: vector.astype(self.task.dtype) for name, vector in sent.items()}
+        sent = algorithm.broadcast(problem, state)
+        down = {name: vector.astype(self.task.dtype, copy=False) for name, vector in sent.items()}
         gathered = self.clients.round(problem, r, down, chosen, weigh, self.aggregate)
         mean = gathered.mean if self.private is None else self.private.noised(gathered.mean, r)
-        state = self.algorithm.server_update(problem, self.state, mean, gathered.participation)
-        numbers = len(chosen) * len(down) * self.problem.layout.size
+        state = algorithm.server_update(problem, state, mean, gathered.participation)
+        numbers = len(chosen) * len(down) * problem.layout.size
         sent_down = Traffic(numbers, numbers * self.task.dtype.itemsize)
         ledger = self.position.ledger.after_round(len(gathered.present), gathered.sent, sent_down)
         self.position = Position(state, ledger, gathered.memory)

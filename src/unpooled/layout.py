@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -25,12 +26,12 @@ class Layout:
     order: Literal["C", "F"]
     n_intercepts: int
 
-    @property
+    @cached_property
     def n_coefficients(self) -> int:
         """The length of the penalised part."""
         return math.prod(self.shape)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The length of the flat vector."""
         return self.n_coefficients + self.n_intercepts

@@ -21,8 +21,8 @@ class Draws(NamedTuple):
     offsets: Array
     n_outputs: int
     seed: Any
-    round: int
     batch_size: int
+    round: int
 
 
 class Oracle(NamedTuple):

@@ -148,7 +148,7 @@ class BoundProblem:
             return Regulariser(record, Entrywise(n) if entrywise else Free(n))
         return PlainRegulariser(penalty, layout, float(self.problem.ball))
 
-    @property
+    @cached_property
     def is_compiled(self) -> bool:
         """Whether both loss and penalty are compiled, and so every local loop."""
         return not isinstance(self.loss, PlainLoss) and not isinstance(self.regulariser, PlainRegulariser)

@@ -8,6 +8,7 @@ threads, nor on which other clients were sampled, nor on the engine.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from typing import Any, TypeAlias
 
@@ -23,6 +24,7 @@ Word: TypeAlias = Any  # an unsigned number below 2³² held in 64 bits
 MASK = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 COHORT = np.uint64(0xFFFFFFFF)  # the step number under which a round's cohort is drawn; no local step has it
+BLOCK, DRAWN = 64, 2**16  # rounds, and clients in all, whose cohorts are drawn together
 
 
 @kernel
@@ -66,14 +68,29 @@ def own_draws(name: ClientId, seed: int, *more: int) -> np.random.Generator:
     return np.random.default_rng([seed, key, *more])
 
 
+@kernel
+def draw_cohorts(seed: Word, first: int, identity: Array, chosen: Array) -> None:
+    """Fill row i of ``chosen`` with the cohort of round ``first`` + i."""
+    for i in range(chosen.shape[0]):
+        draw(seed, COHORT, 0, first + i, identity, chosen[i])
+
+
+@functools.lru_cache(maxsize=8)
+def _cohorts(seed: int, first: int, rounds: int, n_clients: int, size: int) -> npt.NDArray[np.int64]:
+    """The cohorts of so many rounds: for one, what stands around the draw takes longer than it."""
+    chosen = np.empty((rounds, size), np.int64)
+    draw_cohorts(np.uint64(seed), first, np.arange(n_clients), chosen)
+    chosen.sort(axis=1)
+    return chosen
+
+
 def cohort(seed: int, round: int, n_clients: int, size: int | None) -> npt.NDArray[np.int64]:
     """The clients of a round, sorted: ``size`` of them without replacement, or all when ``size`` is None."""
     if size is None or size >= n_clients:
         return np.arange(n_clients)
-    chosen = np.empty(size, np.int64)
-    draw(np.uint64(seed), COHORT, 0, round, np.arange(n_clients), chosen)
-    chosen.sort()
-    return chosen
+    together = max(1, min(BLOCK, DRAWN // size))
+    block, index = divmod(round, together)
+    return np.array(_cohorts(seed, block * together, together, n_clients, size)[index])
 
 
 def minibatch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from unpooled.arrays import Array
@@ -14,7 +15,7 @@ LARGE = 2**18  # numbers in all, from which on other threads are woken
 def add_weighted(mean: Array, weights: Array, up: Array) -> None:
     """mean ← mean + Σ_s weights[s] up[s]."""
     if up.size < LARGE:
-        add_here(mean, weights, up)
+        compiled_here()(mean, weights, up)
         return
     from unpooled.engines.cohort import compiled_sum
 
@@ -26,6 +27,12 @@ def add_here(mean: Array, weights: Array, up: Array) -> None:
     """Piece by piece."""
     for k in range(n_pieces(mean)):
         add_piece(mean, weights, up, k)
+
+
+@functools.cache
+def compiled_here() -> Any:
+    """``add_here``, looked up once."""
+    return add_here.dispatcher()
 
 
 @kernel

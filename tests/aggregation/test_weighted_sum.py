@@ -1,5 +1,6 @@
 """The weighted sum of uploads: the same bits in whatever parts they come, on however many threads."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -32,6 +33,15 @@ def test_neither_parts_nor_threads_change_a_bit(n_clients, vectors, size, dtype)
         with Threads(count):
             add_weighted(one, weights, up)
         assert np.array_equal(one, whole)
+
+
+def test_a_block_inside_another_leaves_the_threads_as_they_are():
+    before, one = numba.get_num_threads(), Threads(1)
+    with one:
+        with one:
+            assert numba.get_num_threads() == 1
+        assert numba.get_num_threads() == 1
+    assert numba.get_num_threads() == before
 
 
 def test_large_sums_wake_the_other_threads(monkeypatch):

@@ -87,18 +87,27 @@ def launched() -> int:
 
 
 class Threads:
-    """Compiled loops inside run on so many threads, at most the cores there are (None: on all)."""
+    """Compiled loops inside run on so many threads, at most the cores there are (None: on all).
+
+    A block inside another one has no more to do.
+    """
 
     def __init__(self, count: int | None):
         self.count = None if count is None else min(count, launched())
+        self.depth = 0
         self.before: int | None = None
 
     def __enter__(self) -> None:
-        if self.count is not None and self.count != (now := int(numba.get_num_threads())):
+        self.depth += 1
+        if self.depth > 1 or self.count is None:
+            return
+        now = int(numba.get_num_threads())
+        if self.count != now:
             self.before = now
             numba.set_num_threads(self.count)
 
     def __exit__(self, *error: object) -> None:
-        if self.before is not None:
+        self.depth -= 1
+        if self.depth == 0 and self.before is not None:
             numba.set_num_threads(self.before)
             self.before = None

@@ -98,24 +98,30 @@ class LocalClients:
         Raises ``DivergenceError`` where an upload is not finite.
         """
         now = self.loops.round(problem, round, down)
-        names = self.algorithm.uploads
         weights, participation = weigh(cohort)
-        if self.loops.names_features(problem):
-            if isinstance(aggregate, Mean):
-                mean, sent = self._touched(now, cohort, weights)
+        kept = None
+        with self.loops.limit:
+            if self.loops.names_features(problem):
+                mean, sent = self._named(now, cohort, weights, aggregate)
             else:
-                mean, sent = self._filled(now, cohort, weights, aggregate)
-            return Gathered(dict(zip(names, mean, strict=True)), participation, cohort, None, sent)
-        memory = self.memory[cohort] if self.algorithm.memory else self.memory[: len(cohort)]
-        mean = self._whole(now, memory, cohort, weights, aggregate)
-        numbers = len(cohort) * mean.size
-        sent = Traffic(numbers, numbers * self.dtype.itemsize)
-        vectors = dict(zip(names, mean, strict=True))
-        kept = (cohort, memory) if self.algorithm.memory else None
+                memory = self.memory[cohort] if self.algorithm.memory else self.memory[: len(cohort)]
+                mean = self._whole(now, memory, cohort, weights, aggregate)
+                numbers = len(cohort) * mean.size
+                sent = Traffic(numbers, numbers * self.dtype.itemsize)
+                kept = (cohort, memory) if self.algorithm.memory else None
+        vectors = dict(zip(self.algorithm.uploads, mean, strict=True))
         return Gathered(vectors, participation, cohort, kept, sent)
 
+    def _named(
+        self, now: Round, cohort: Array, weights: Array, aggregate: Aggregate
+    ) -> tuple[Array, Traffic]:
+        """What uploads that name the features they have come to, and what was sent."""
+        if isinstance(aggregate, Mean):
+            return self._touched(now, cohort, weights)
+        return self._filled(now, cohort, weights, aggregate)
+
     def _touched(self, now: Round, cohort: Array, weights: Array) -> tuple[Array, Traffic]:
-        """The mean of uploads that name the features they have, and what was sent."""
+        """Their mean, without filling any of them up."""
         from unpooled.engines import touched
 
         n_outputs, p = now.draws.n_outputs, self.loops.rows.n_columns
@@ -140,13 +146,13 @@ class LocalClients:
                 check_sound(cohort[part], sound)
             if part.start == 0:
                 mean = np.zeros(up.shape[1:])
-            self._combine(aggregate, mean, weights[part], up)
+            aggregate.combine(mean, weights[part], up)
         return self.loops.restored(now.problem, mean) if own_order else mean
 
     def _filled(
         self, now: Round, cohort: Array, weights: Array, aggregate: Aggregate
     ) -> tuple[Array, Traffic]:
-        """What uploads that name their features come to once they are filled up to the flat vector."""
+        """What they come to once they are filled up to the flat vector."""
         from unpooled.engines import touched
 
         n_outputs, p = now.draws.n_outputs, self.loops.rows.n_columns
@@ -161,13 +167,9 @@ class LocalClients:
             for some in _slices(part.stop - part.start, limit, base.nbytes):
                 up = np.empty((some.stop - some.start, *base.shape), self.dtype)
                 touched.fill(up, some.start, base, uploads, p, n_outputs)
-                self._combine(aggregate, mean, weights[part][some], up)
+                aggregate.combine(mean, weights[part][some], up)
             sent = touched.traffic(sent, uploads, n_outputs, self.layout)
         return mean, sent
-
-    def _combine(self, aggregate: Aggregate, mean: Array, weights: Array, up: Array) -> None:
-        with self.loops.limit:
-            aggregate.combine(mean, weights, up)
 
 
 def _slices(count: int, limit: int | None, each: int) -> Iterator[slice]:
@@ -188,5 +190,5 @@ def first_memory(task: Task, n_clients: int, saved: Array | None) -> Array:
 
 def check_sound(cohort: Array, sound: Array) -> None:
     """Raise for the first client whose upload is not finite."""
-    if not sound.all():
-        raise DivergenceError(int(cohort[np.argmin(sound)]))
+    if len(sound) and not sound[first := sound.argmin()]:
+        raise DivergenceError(int(cohort[first]))

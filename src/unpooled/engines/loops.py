@@ -69,9 +69,10 @@ class Loops:
         self.problem, self.rows = task.problem, rows
         self.threads = threads
         self.keep = keep
-        self.draws = Draws(offsets, self.layout.n_outputs, np.uint64(task.seed), 0, task.batch_size or 0)
+        self.draws = offsets, self.layout.n_outputs, np.uint64(task.seed), task.batch_size or 0
         self.say: Callable[[str], None] = lambda sentence: None
         self.is_ready = False
+        self._form: tuple[BoundProblem, Any] | None = None  # what was last found
 
     @functools.cached_property
     def _occupied(self) -> Any:
@@ -101,7 +102,7 @@ class Loops:
     def round(self, problem: BoundProblem, round: int, down: Arrays) -> Round:
         """What every client of a round begins with."""
         point = self.algorithm.unpack(problem, down, round)
-        plan, draws = self.algorithm.plan(problem, round), self.draws._replace(round=round)
+        plan, draws = self.algorithm.plan(problem, round), Draws(*self.draws, round)
         stacked = np.array([point[name] for name in point], dtype=self.dtype)
         return Round(problem, plan, draws, stacked, point.get("w", stacked[0]))
 
@@ -139,9 +140,10 @@ class Loops:
 
     def own_form(self, problem: BoundProblem) -> Any:
         """How dense rows are kept (see ``occupied``); None for loops that run on all columns."""
-        if not is_coordinatewise(self.algorithm, problem) or self._occupied is None:
-            return None
-        return self._occupied.for_outputs(self.layout.n_outputs)
+        if self._form is None or self._form[0] is not problem:
+            is_whole = not is_coordinatewise(self.algorithm, problem) or self._occupied is None
+            self._form = problem, None if is_whole else self._occupied.for_outputs(self.layout.n_outputs)
+        return self._form[1]
 
     def restored(self, problem: BoundProblem, vectors: Array) -> Array:
         """Vectors (…, size) in the order of the loops, as the layout has them."""
