@@ -88,7 +88,7 @@ class Federation:
         problem = algorithm.problem_at(self.task.problem, r)
         chosen, weigh = self._cohort(r), self._weights if self.private is None else self.private.weights
         sent = algorithm.broadcast(problem, state)
-        down = {name: vector.astype(self.task.dtype, copy=False) for name, vector in sent.items()}
+        down = {name: vector.astype(self.task.dtype) for name, vector in sent.items()}
         gathered = self.clients.round(problem, r, down, chosen, weigh, self.aggregate)
         mean = gathered.mean if self.private is None else self.private.noised(gathered.mean, r)
         state = algorithm.server_update(problem, state, mean, gathered.participation)
