@@ -69,6 +69,41 @@ def test_saving_replaces_the_old_file_at_once(run, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["a.run"]
 
 
+def test_no_flipped_bit_goes_unnoticed(run, tmp_path):
+    """Every bit of the archive's own tables, and some of what is in it."""
+    path = run.save(tmp_path / "a.run")
+    content = path.read_bytes()
+    tables = content.index(b"PK\x01\x02")  # the names and places of what is in it, at its end
+    rng = np.random.default_rng(0)
+    flips = [*range(8 * tables, 8 * len(content)), *rng.integers(0, 8 * tables, 500).tolist()]
+    for flip in flips[::7]:
+        byte, bit = divmod(flip, 8)
+        path.write_bytes(content[:byte] + bytes([content[byte] ^ 1 << bit]) + content[byte + 1 :])
+        try:
+            back = up.load(path)
+        except ValueError:
+            continue
+        assert np.array_equal(back.w, run.w)
+        assert back.state.arrays.keys() == run.state.arrays.keys()
+        assert back.history.keys() == run.history.keys()
+        assert all(
+            np.array_equal(back.state.arrays[name], run.state.arrays[name]) for name in run.state.arrays
+        )
+        assert (back.status, back.settings, back.ledger) == (run.status, run.settings, run.ledger)
+
+
+def test_a_file_that_does_not_name_its_arrays_is_read(run, tmp_path):
+    """As the first ones were."""
+    path, old = run.save(tmp_path / "a.run"), tmp_path / "old.run"
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(old, "w") as other:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name == "run.json":
+                content = json.dumps({k: v for k, v in json.loads(content).items() if k != "arrays"}).encode()
+            other.writestr(name, content)
+    assert np.array_equal(up.load(old).w, run.w)
+
+
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "text", "foreign zip", "not json"])
 def test_a_damaged_file_is_refused(run, tmp_path, damage):
     path = run.save(tmp_path / "a.run")
@@ -97,6 +132,13 @@ def test_a_newer_format_is_refused(run, tmp_path, monkeypatch):
         up.load(path)
     with zipfile.ZipFile(path) as archive:
         assert json.loads(archive.read("run.json"))["format"] == 99
+
+
+def test_where_nothing_can_be_written(run, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"a\.run cannot be written: .*none is not a folder"):
+        run.save(tmp_path / "none" / "a.run")
+    with pytest.raises(IsADirectoryError, match="cannot be written: it is a folder"):
+        run.save(tmp_path)
 
 
 def test_missing(tmp_path):

@@ -19,6 +19,8 @@ from unpooled.run import Run, Status
 from unpooled.whole_file import whole_file
 
 FORMAT = 1
+# what zipfile, NumPy and json raise where a file is not what it was
+DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, EOFError, RuntimeError, OSError)
 
 
 def save(run: Run, path: str | os.PathLike[str]) -> Path:
@@ -42,6 +44,7 @@ def save(run: Run, path: str | os.PathLike[str]) -> Path:
         arrays["intercept"] = np.asarray(run.intercept)
     arrays |= {f"history/{name}": column for name, column in run.history.items()}
     arrays |= {f"state/{name}": vector for name, vector in run.state.arrays.items()}
+    description["arrays"] = sorted(arrays)
     with (
         whole_file(path) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
@@ -58,20 +61,29 @@ def load(path: str | os.PathLike[str]) -> Run:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no run at {path}")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            description = json.loads(archive.read("run.json"))
-            if description["format"] > FORMAT:
-                newer = description["versions"].get("unpooled", "a newer version")
-                raise ValueError(f"{path} was written by unpooled {newer}, which this version cannot read")
-            arrays = {}
-            for name in archive.namelist():
-                if name.endswith(".npy"):
-                    with archive.open(name) as member:
-                        arrays[name[:-4]] = np.lib.format.read_array(member, allow_pickle=False)
-            return _assemble(description, arrays)
-    except (zipfile.BadZipFile, zlib.error, KeyError, TypeError, EOFError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is not a run saved by unpooled, or it is damaged ({error})") from error
+    with path.open("rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                description = json.loads(archive.read("run.json"))
+                if description["format"] <= FORMAT:
+                    return _assemble(description, _arrays(archive, description))
+            newer = description["versions"].get("unpooled", "a newer version")
+        except DAMAGE as error:
+            raise ValueError(f"{path} is not a run saved by unpooled, or it is damaged ({error})") from error
+    raise ValueError(f"{path} was written by unpooled {newer}, which this version cannot read")
+
+
+def _arrays(archive: zipfile.ZipFile, description: dict[str, Any]) -> dict[str, Any]:
+    """All arrays, which must be those that the description names."""
+    arrays = {}
+    for name in archive.namelist():
+        if name.endswith(".npy"):
+            with archive.open(name) as member:
+                arrays[name[:-4]] = np.lib.format.read_array(member, allow_pickle=False)
+    expected = description.get("arrays", sorted(arrays))  # the first files did not name them
+    if sorted(arrays) != expected:
+        raise ValueError(f"its arrays should be {', '.join(expected)}")
+    return arrays
 
 
 def _assemble(description: dict[str, Any], arrays: dict[str, Any]) -> Run:

@@ -12,6 +12,10 @@ from typing import BinaryIO
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file beside ``path`` to write to; it takes its place once it is complete and on disk."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: {path.parent} is not a folder")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} cannot be written: it is a folder")
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("wb") as file:
