@@ -164,3 +164,34 @@ def test_resume_refuses_other_metrics_and_diverged_runs(data):
     gone = go(up.FedAvg(step=50.0), data, rounds=300)
     with pytest.raises(ValueError, match=r"the run to resume diverged, there is nothing to go on from"):
         go(up.FedAvg(step=50.0), data, rounds=400, resume=gone)
+
+
+def test_a_resumed_run_that_diverges_has_the_last_good_state_too():
+    rng = np.random.default_rng(0)
+    X, clients = rng.normal(size=(60, 5)), np.repeat(np.arange(6), 10)
+    data = up.FederatedData.from_arrays(X, rng.poisson(1.0, size=60).astype(float), clients)
+    problem, algorithm = up.Problem(up.Poisson(), up.L1(0.01)), up.FedAvg(step=2.0, local_steps=1)
+    whole = up.simulate(algorithm, problem, data, rounds=400, every=1)
+    assert whole.status == "diverged"
+    last = int(whole.history["round"][-1])
+    part = up.simulate(algorithm, problem, data, rounds=last, every=1)
+    rest = up.simulate(algorithm, problem, data, rounds=400, every=1, resume=part)
+    assert rest.status == "diverged"
+    assert rest.state.round == whole.state.round
+    same_bits(whole, rest)
+    assert np.isfinite(problem.objective(rest.w, data))
+
+
+def test_an_aggregate_of_ones_own_is_known_again(data, tmp_path):
+    class Own(up.Aggregate):
+        def __init__(self, factor):
+            self.factor = factor
+
+        def combine(self, mean, weights, up):
+            mean += self.factor * np.tensordot(weights, up, 1)
+
+    whole, half = (go(FAST, data, rounds=n, aggregate=Own(1.0)) for n in (8, 4))
+    path = half.save(tmp_path / "half.run")
+    same_bits(whole, go(FAST, data, rounds=8, aggregate=Own(1.0), resume=path))
+    with pytest.raises(ValueError, match="had other settings: aggregate"):
+        go(FAST, data, rounds=8, aggregate=Own(0.5), resume=path)

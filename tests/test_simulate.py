@@ -215,6 +215,9 @@ def test_bad_parts(data):
         up.simulate(FAST, up.Squared(), data, rounds=1)
     with pytest.raises(TypeError, match=r"engine must be one of unpooled.engines"):
         go(FAST, data, engine="local")
+    with pytest.raises(TypeError) as caught:
+        go(FAST, data, metrics={"pair": lambda w: w[:2]})
+    assert caught.value.__notes__ == ["The metric 'pair' is called with w and must return a number."]
     with pytest.raises(TypeError, match=r"metrics must map names to functions, got list"):
         go(FAST, data, metrics=[len])
     with pytest.raises(FileNotFoundError, match=r"checkpoint is to go into .*nowhere, which is not a folder"):

@@ -37,7 +37,13 @@ class Recorder:
             return objective
         arguments = (w,) if intercept is None else (w, intercept)
         row: dict[str, Any] = {"round": state.round, "objective": objective}
-        row |= {name: float(metric(*arguments)) for name, metric in self.metrics.items()}
+        for name, metric in self.metrics.items():
+            try:
+                row[name] = float(metric(*arguments))
+            except TypeError as error:
+                given = "w" if intercept is None else "w and the intercept"
+                error.add_note(f"The metric {name!r} is called with {given} and must return a number.")
+                raise
         for name, value in row.items():
             self.columns.setdefault(name, []).append(value)
         self.good = state

@@ -12,6 +12,7 @@ from unpooled.algorithms.base import State
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.ledger import Ledger
 from unpooled.privacy.spent import Spent
+from unpooled.wording import counted
 
 
 class Status(StrEnum):
@@ -59,7 +60,7 @@ class Run:
         algorithm = self.settings["algorithm"]["name"]
         objective = self.history["objective"]
         last = f", objective {objective[-1]:.6g}" if len(objective) else ""
-        lines = [f"Run({algorithm}: {self.status} after {self.ledger.rounds} rounds{last})"]
+        lines = [f"Run({algorithm}: {self.status} after {counted(self.ledger.rounds, 'round')}{last})"]
         lines += [f"  {self.message}", f"  {self.ledger}, {self.seconds:.2f} s"]
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 

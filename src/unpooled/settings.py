@@ -31,11 +31,21 @@ def describe(
     return {
         "algorithm": {"name": type(algorithm).__name__, **plain(algorithm.settings())},
         "asked": plain(asked.settings()),
-        "problem": f"{re.sub(r' at 0x[0-9a-f]+', '', repr(problem))} #{_digest(_identity(problem))}",
+        "problem": f"{_without_address(problem)} #{_digest(_identity(problem))}",
         "data": data.fingerprint(),
         "start": _digest(start.tobytes()),
         **plain(dict(options)),
     }
+
+
+def named(value: Any) -> str:
+    """An object's repr; where that is its address, what it is made of, which is the same in every process."""
+    text = _without_address(value)
+    return text if text == repr(value) else f"{text} #{_digest(_identity(value))}"
+
+
+def _without_address(value: Any) -> str:
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
 def resumed(algorithm: Algorithm, saved: dict[str, Any], rounds: int) -> tuple[Algorithm, list[str]]:

@@ -24,7 +24,7 @@ from unpooled.recorder import Metric
 from unpooled.remote.data import RemoteData
 from unpooled.run import Run, Status
 from unpooled.runfile import load
-from unpooled.settings import resumed
+from unpooled.settings import named, resumed
 from unpooled.trial import Trial
 
 RESTARTS = 12  # of a run whose step was chosen for it, each with half the step
@@ -96,7 +96,7 @@ def simulate(
         "batch_size": None if batch_size is None else _whole("batch_size", batch_size, 1),
         "seed": _whole("seed", seed, 0),
         "weighting": weighting,
-        "aggregate": None if isinstance(aggregate, Mean) else repr(aggregate),
+        "aggregate": None if isinstance(aggregate, Mean) else named(aggregate),
         "privacy": None if privacy is None else privacy.settings(),
     }
     every = max(1, rounds // 100) if every is None else _whole("every", every, 1)

@@ -67,6 +67,7 @@ class Trial:
         before = 0.0
         if self.previous is not None:
             recorder.go_on(self.previous.history, self.every)
+            recorder.good = self.previous.state
             before = self.previous.seconds
         began = time.perf_counter()
 
