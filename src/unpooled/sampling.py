@@ -75,13 +75,15 @@ def draw_cohorts(seed: Word, first: int, identity: Array, chosen: Array) -> None
         draw(seed, COHORT, 0, first + i, identity, chosen[i])
 
 
-@functools.lru_cache(maxsize=8)
-def _cohorts(seed: int, first: int, rounds: int, n_clients: int, size: int) -> npt.NDArray[np.int64]:
+def _drawn(seed: int, first: int, rounds: int, n_clients: int, size: int) -> npt.NDArray[np.int64]:
     """The cohorts of so many rounds: for one, what stands around the draw takes longer than it."""
     chosen = np.empty((rounds, size), np.int64)
     draw_cohorts(np.uint64(seed), first, np.arange(n_clients), chosen)
     chosen.sort(axis=1)
     return chosen
+
+
+_remembered = functools.lru_cache(maxsize=8)(_drawn)
 
 
 def cohort(seed: int, round: int, n_clients: int, size: int | None) -> npt.NDArray[np.int64]:
@@ -90,7 +92,14 @@ def cohort(seed: int, round: int, n_clients: int, size: int | None) -> npt.NDArr
         return np.arange(n_clients)
     together = max(1, min(BLOCK, DRAWN // size))
     block, index = divmod(round, together)
-    return np.array(_cohorts(seed, block * together, together, n_clients, size)[index])
+    return np.array(_remembered(seed, block * together, together, n_clients, size)[index])
+
+
+def forgotten_cohort(seed: int, round: int, n_clients: int, size: int | None) -> npt.NDArray[np.int64]:
+    """The same under a seed that serves one round, and is not kept."""
+    if size is None or size >= n_clients:
+        return np.arange(n_clients)
+    return np.array(_drawn(seed, round, 1, n_clients, size)[0])
 
 
 def minibatch(

@@ -158,6 +158,25 @@ def test_a_chosen_step_that_diverges_is_halved_and_said(data, monkeypatch):
         assert chosen == pytest.approx(first if name == "gamma" else 1 / first)
 
 
+@pytest.mark.parametrize("count", range(1, 24))
+def test_every_halving_stage_has_a_round(count):
+    for rounds in range(count, count + 60):
+        lengths = [n for n, _, _ in halving_stages(0.1 * 2.0 ** (count - 1), 0.1, rounds)]
+        assert len(lengths) == count
+        assert sum(lengths) == rounds
+        assert min(lengths) >= 1
+        assert lengths == sorted(lengths)
+
+
+def test_many_local_steps_keep_few_weights():
+    algorithm = up.FastFedDA(mu=0.1, gamma=1.0, a=40.0, local_steps=20_000)
+    few = up.FastFedDA(mu=0.1, gamma=1.0, a=40.0, local_steps=100)
+    plan = algorithm.plan(None, 3)
+    assert plan.alpha.base.size == 20_000
+    for r in (0, 63, 64, 199):  # the weights belong to the step, whatever is computed with them
+        assert np.array_equal(few.plan(None, 600 + r).alpha, plan.alpha[100 * r : 100 * r + 100])
+
+
 def test_halving_stages():
     stages = halving_stages(0.8, 0.1, 850, radius=16.0)
     assert [lam for _, lam, _ in stages] == [0.8, 0.4, 0.2, 0.1]

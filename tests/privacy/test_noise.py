@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import stats
 
+from unpooled import sampling
 from unpooled.privacy.noise import Secret
 
 
@@ -30,6 +31,14 @@ def test_a_seed_repeats_and_secrets_do_not():
     secret = Secret()
     assert not np.array_equal(secret.normal(2, (3, 4)), secret.normal(2, (3, 4)))
     assert not np.array_equal(secret.cohort(2, 10**6, 20), secret.cohort(2, 10**6, 20))
+
+
+def test_the_seed_of_a_cohort_is_not_kept():
+    kept = sampling._remembered.cache_info()
+    Secret().cohort(2, 1000, 20)
+    assert sampling._remembered.cache_info() == kept
+    assert np.array_equal(sampling.forgotten_cohort(3, 70, 100, 9), sampling.cohort(3, 70, 100, 9))
+    assert np.array_equal(Secret().cohort(0, 5, None), np.arange(5))
 
 
 def test_cohorts_are_drawn_evenly():

@@ -18,7 +18,7 @@ from unpooled.arrays import Array, Arrays, Float
 from unpooled.curvature import Curvature
 from unpooled.problem import BoundProblem
 
-BLOCK = 64  # rounds whose weights are computed together
+BLOCK, STEPS = 64, 2**14  # rounds, and steps in all, whose weights are computed together
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,10 @@ class FastFedDA(DualAlgorithm):
 
     def plan(self, problem: BoundProblem, round: int) -> DualAveraging:
         """The weights of this round's steps."""
-        block, index = divmod(round, BLOCK)
+        together = max(1, min(BLOCK, STEPS // self.local_steps))
+        block, index = divmod(round, together)
         now = slice(index * self.local_steps, (index + 1) * self.local_steps)
-        weights, A, c = _steps(self, block)
+        weights, A, c = _steps(self, block, together)
         return DualAveraging(weights[now], A[now], c[now], float(self.numbers.mu), math.inf)
 
     def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:
@@ -106,8 +107,8 @@ class FastFedDA(DualAlgorithm):
 
 
 @functools.lru_cache(maxsize=8)
-def _steps(algorithm: FastFedDA, block: int) -> tuple[Array, Array, Array]:
-    """α_t, A_t and c_t of ``BLOCK`` rounds at once: on a few numbers NumPy takes as long as on many."""
-    count = BLOCK * algorithm.local_steps
+def _steps(algorithm: FastFedDA, block: int, rounds: int) -> tuple[Array, Array, Array]:
+    """α_t, A_t and c_t of so many rounds at once: on a few numbers NumPy takes as long as on many."""
+    count = rounds * algorithm.local_steps
     t = block * count + np.arange(count)
     return alpha(t, algorithm.numbers.a), *algorithm.weights(t)

@@ -154,6 +154,9 @@ def halving_stages(lambda0: float, lam: float, rounds: int, radius: float = math
     weights = [lam**2 / value**2 for value in lams]
     lengths = [max(1, math.floor(rounds * weight / sum(weights))) for weight in weights]
     lengths[-1] += rounds - sum(lengths)
+    if lengths[-1] < max(lengths):  # the last paid for many short stages that were lifted to one round
+        lengths = [1 + math.floor((rounds - count) * weight / sum(weights)) for weight in weights]
+        lengths[-1] += rounds - sum(lengths)
     return tuple((n, value, radius * (value / lambda0)) for n, value in zip(lengths, lams, strict=True))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unpooled.arrays import Array, Float
-from unpooled.sampling import cohort
+from unpooled.sampling import forgotten_cohort
 
 
 @dataclass(frozen=True)
@@ -41,4 +41,4 @@ class Secret:
 
     def cohort(self, round: int, n_clients: int, size: int | None) -> Array:
         """The clients of a round, as ``sampling.cohort`` draws them, by a seed that nobody knows."""
-        return cohort(int(self._words("cohort", round, 1)[0]), round, n_clients, size)
+        return forgotten_cohort(int(self._words("cohort", round, 1)[0]), round, n_clients, size)
