@@ -176,3 +176,15 @@ def test_summary_frame_and_selection():
     assert "30 coefficients" in repr(own)
     known = debiased_lasso(pooled.problem("squared", 0.05), data, sigma=2.0)
     np.testing.assert_allclose(known.standard_error, own.standard_error * 2.0 / own.sigma)
+
+
+@pytest.mark.parametrize(("spread", "expected"), [(0.0, 2), (0.1, 2), (0.5, 0)])
+def test_columns_that_others_explain_are_noted(spread, expected):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 6))
+    y = X[:, 0] - 2 * X[:, 1] + rng.standard_normal(300)
+    copied = np.column_stack([X, X[:, 0] + spread * rng.standard_normal(300)])
+    data = up.FederatedData.from_arrays(copied, y, np.arange(300) % 3)
+    found = debiased_lasso(up.Problem(up.Squared(), up.L1(0.1), intercept=True), data)
+    notes = [note for note in found.notes if "collinear" in note]
+    assert [note.split()[0] for note in notes] == [str(expected)] * (expected > 0)

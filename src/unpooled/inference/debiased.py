@@ -45,9 +45,11 @@ from unpooled.losses import Squared
 from unpooled.problem import Problem
 from unpooled.solve import bind, check_numbers, not_converged
 from unpooled.validation import is_number
+from unpooled.wording import counted
 
 COVARIANCES = ("model", "sandwich")
 BASES = ("significant", "support", "fit")
+LEFT = 0.05  # of a column's variance, below which what the nodewise lasso shrinks away is no longer small
 
 
 def debiased_lasso(
@@ -188,6 +190,13 @@ def _corrected(
     theta, failed = nodewise(model.G[np.ix_(known, known)], place[chosen[able]], lam)
     if failed:
         notes.append(f"{failed} nodewise regressions did not converge: raise lam_node")
+    own = theta[np.arange(len(theta)), place[chosen[able]]] * np.diag(model.G)[chosen[able]]
+    nearly = int(np.count_nonzero(own * LEFT > 1.0))
+    if nearly:
+        notes.append(
+            f"{counted(nearly, 'column')} left less than {LEFT:.0%} of the variance by the others: almost "
+            "collinear, and their intervals are too short"
+        )
     estimate[able] = model.w[chosen[able]] + theta @ model.score[known]
     variance[able] = np.sum((theta @ middle[np.ix_(known, known)]) * theta, axis=1)
     return estimate, variance

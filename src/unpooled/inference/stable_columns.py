@@ -9,6 +9,7 @@ import numpy as np
 from unpooled.arrays import Array, Float
 from unpooled.inference.table import table
 from unpooled.ledger import Ledger
+from unpooled.wording import counted
 
 
 @dataclass(eq=False, repr=False)
@@ -65,7 +66,8 @@ class Stability:
         ]
         lines = [
             table(["", "share", ""], rows),
-            f"{len(stable)} stable columns (share ≥ {self.threshold:g} of {self.n_subsamples} halves); "
+            f"{counted(len(stable), 'stable column')} (share ≥ {self.threshold:g} of {self.n_subsamples} "
+            "halves); "
             f"expected false ones ≤ {self.false_positives:.3g}",
             str(self.ledger),
         ]
