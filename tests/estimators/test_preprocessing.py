@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Lasso, LassoCV, LogisticRegression
+from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -118,6 +119,8 @@ def test_site_intercepts_are_pooled_dummies(rows):
     )
     share = np.array([np.mean(site == name) for name in np.unique(site)])
     assert model.intercept_ == pytest.approx(share @ pooled.w[8:])
+    assert model.score(scaled, y, clients=site) == r2_score(y, model.predict(scaled, clients=site))
+    assert model.score(scaled, y, clients=site) > model.score(scaled, y) + 0.01
     unknown = model.predict(scaled[:3], clients=["Lugano", "Bern", "Lugano"])
     assert unknown[0] == pytest.approx(model.predict(scaled[:1])[0])
     with pytest.raises(ValueError, match="one per row"):
@@ -129,6 +132,7 @@ def test_site_intercepts_of_classes(rows):
     label = np.where(y > np.median(y), "yes", "no")
     model = up.FederatedLogisticRegression(C=1.0, site_intercepts=True, standardise=True, min_rows=0)
     model.fit(X, label, clients=site)
+    assert model.score(X, label, clients=site) == np.mean(model.predict(X, clients=site) == label)
     # scikit-learn penalises dummies; on a scale of 1e4 that is next to nothing
     wide = dummies(StandardScaler().fit_transform(X), site) * np.repeat([1.0, 1e4], [8, 4])
     pooled = LogisticRegression(

@@ -49,6 +49,12 @@ def test_a_client_id_of_another_type():
         up.FederatedLasso().fit(X, Y, clients=np.linspace(0, 1, 40))
 
 
+def test_unpenalised_columns_are_a_list():
+    for given in (2, "x2"):
+        with pytest.raises(TypeError, match="unpenalised must be a list of columns"):
+            up.FederatedLasso(unpenalised=given).fit(X, Y)
+
+
 def test_not_fitted():
     for model in (up.FederatedLasso(), up.FederatedLogisticRegression(), up.FederatedMatrixCompletion()):
         with pytest.raises(NotFittedError):

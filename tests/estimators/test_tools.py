@@ -37,6 +37,17 @@ def test_a_grid_search_hands_clients_on(routed):
     assert len(search.best_estimator_.clients_) == 6
 
 
+def test_scores_with_the_intercepts_of_the_sites(routed):
+    X, y, clients = rows("squared", n=120, p=8, sites=6)
+    y = y + 5.0 * clients
+    ours = up.FederatedLasso(0.01, site_intercepts=True, **OPTIONS).set_fit_request(clients=True)
+    mean, own = (
+        cross_val_score(model, X, y, cv=4, params={"clients": clients}).min()
+        for model in (ours, clone(ours).set_score_request(clients=True))
+    )
+    assert own > 0.9 > mean
+
+
 def test_clients_as_ids_and_as_groups(routed):
     X, y, clients = rows("squared", n=120, p=8, sites=6)
     model = up.FederatedLasso(0.1, **OPTIONS).set_fit_request(clients=True)

@@ -34,7 +34,7 @@ def agree(rows: Rows) -> Agreement:
     if len(classes) < 2:
         raise ValueError(
             f"a classifier needs at least two classes, but every label of every client is of one class: "
-            f"{classes[0]!r}"
+            f"{classes.tolist()[0]!r}"
         )
     totals = np.bincount(codes, rows.sample_weight, len(classes)).astype(np.float64)
     sites = sort_rows(rows.clients)

@@ -30,7 +30,8 @@ class CrossValidated(SharesGramMatrices):
 
     After ``fit`` also ``alpha_``, ``alphas_``, ``cv_result_`` and the held-out losses, (α, fold). The folds
     share their rounds; the model is fitted to all rows at ``alpha_``. The result is that of cross-validating
-    the pooled rows with the same folds.
+    the pooled rows with the same folds, of which each counts by its rows: where folds differ in size,
+    scikit-learn, which counts them alike, may choose another α from the same losses.
     """
 
     n_alphas: int = 100

@@ -39,9 +39,9 @@ class FederatedPoissonRegressor(WithAlpha, FederatedLinearRegressor):
         """e^{x·w + b}, the expected count of each row; ``clients`` says whose it is, for site intercepts."""
         return np.exp(self._margins(X, clients))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """D², the part of the deviance that is explained."""
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+    def score(self, X: Any, y: Any, sample_weight: Any = None, clients: Any = None) -> float:
+        """D², the part of the deviance that ``predict(X, clients)`` explains."""
+        return float(d2_tweedie_score(y, self.predict(X, clients), sample_weight=sample_weight, power=1))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
