@@ -72,6 +72,17 @@ def test_list_and_missing_data(tmp_path):
     missing = runner.invoke(app, ["reproduce", "emnist10", "--data", str(tmp_path), "--out", str(tmp_path)])
     assert missing.exit_code == 2
     assert "LEAF" in missing.output
+    assert "--data is not given" not in missing.output
+    ungiven = runner.invoke(app, ["reproduce", "emnist10", "--out", str(tmp_path / "none")])
+    assert ungiven.exit_code == 2
+    assert "--data is not given" in ungiven.output
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_report_goes_to_a_file(tmp_path):
+    refused = runner.invoke(app, ["report", "a.run", "--out", str(tmp_path)])
+    assert refused.exit_code == 2
+    assert "is a folder" in " ".join(refused.output.replace("│", " ").split())
 
 
 @pytest.mark.slow

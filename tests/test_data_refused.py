@@ -163,6 +163,8 @@ def test_frame_errors_name_columns():
         FederatedData.from_frame(frame(), "age", "site", features=["does"])
     with pytest.raises(ValueError, match="target 'age' is also among the features"):
         FederatedData.from_frame(frame(), "age", "site", features=["age", "dose"])
+    with pytest.raises(TypeError, match="features must be a list of columns, got the single string 'dose'"):
+        FederatedData.from_frame(frame(), "age", "site", features="dose")
     with pytest.raises(ValueError, match="feature 'dose' occurs twice"):
         FederatedData.from_frame(frame(), "age", "site", features=["dose", "dose"])
     with pytest.raises(ValueError, match="no features besides 'age', 'site'"):
@@ -174,6 +176,8 @@ def test_unknown_client_is_answered_with_the_closest():
     assert data.index("south") == 2
     with pytest.raises(ValueError, match="no client 'nort' among the 3; closest: 'north'"):
         data.client("nort")
+    with pytest.raises(TypeError, match="ids must be a list of clients, got the single string 'south'"):
+        data.subset("south")
     with pytest.raises(ValueError, match=r"no client 'zz' among the 3$"):
         data.index("zz")
     numbered = FederatedData.from_arrays(np.zeros((3, 1)), np.zeros(3), [5, 6, 7])

@@ -129,10 +129,12 @@ def report(
     from unpooled.report import grouped, write_report
     from unpooled.runfile import load
 
+    if out_file.is_dir():
+        raise typer.BadParameter(f"{out_file} is a folder", param_hint="--out")
     try:
         groups = grouped([load(path) for path in runs])
         again = shlex.join(["unpooled", "report", *map(str, runs), "--out", str(out_file)])
         page = write_report(out_file, groups, title=title, commands=[again])
-    except (FileNotFoundError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error), param_hint="RUN") from None
     out.print(f"Report: {page.resolve()}", soft_wrap=True)

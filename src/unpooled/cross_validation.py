@@ -155,7 +155,8 @@ def folds_of(folds: Any, data: FederatedData | RemoteData, seed: int) -> tuple[F
         return dealt, count
     sizes = np.bincount(numbers_of(dealt, data), minlength=count)
     if count < 2 or not sizes.all():
-        raise ValueError(f"{count} folds with {sizes.tolist()[:10]} rows: there must be two, and none empty")
+        empty = np.count_nonzero(sizes == 0)
+        raise ValueError(f"there must be two folds, and none empty: of {count}, {empty} have no rows")
     return dealt, count
 
 

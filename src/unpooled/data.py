@@ -21,6 +21,7 @@ from unpooled import validation
 from unpooled.client import Client, check_alike, read_client, row_slice, stack
 from unpooled.parquet import Source, mapped
 from unpooled.validation import ClientId, Names, Rows
+from unpooled.wording import counted
 
 Weights = str | ArrayLike
 
@@ -34,7 +35,8 @@ class FederatedData:
     ``totals`` (K,) are the sums of the sample weights as they were given (n_k without any).
     ``truth`` holds the coefficients that generated synthetic data; ``has_missing`` says whether X has NaN.
 
-    Arrays that already have this form are shared with the caller, not copied; X may be memory-mapped
+    Arrays that already have this form are shared with the caller, not copied: they are not to be changed
+    afterwards, for what is found out about them is found once. X may be memory-mapped
     (``np.load(…, mmap_mode="r")``), and is never loaded whole unless rows are picked from it (`split`).
     """
 
@@ -138,6 +140,8 @@ class FederatedData:
         Columns of categories become numbers with ``preprocessing.encode``.
         """
         available = list(df.columns)
+        if isinstance(features, str):
+            raise TypeError(f"features must be a list of columns, got the single string {features!r}")
         special = [target, client] + ([] if sample_weight is None else [sample_weight])
         for name in special:
             if name not in available:
@@ -270,7 +274,7 @@ class FederatedData:
     def __repr__(self) -> str:
         shape, sizes = "×".join(map(str, self.row_shape)), self.sizes
         return (
-            f"FederatedData({self.n_clients} clients, {self.n_rows} rows × {shape} features, "
+            f"FederatedData({counted(self.n_clients, 'client')}, {self.n_rows} rows × {shape} features, "
             f"{self.dtype}{' CSR' if self.is_sparse else ''}, n_k {sizes.min()}–{sizes.max()})"
         )
 
@@ -297,6 +301,8 @@ class FederatedData:
 
     def subset(self, ids: Iterable[ClientId]) -> FederatedData:
         """These clients only, in sorted order, with their π_k in proportion; views if they are neighbours."""
+        if isinstance(ids, str):
+            raise TypeError(f"ids must be a list of clients, got the single string {ids!r}")
         chosen = sorted({self.index(name) for name in ids})
         if not chosen:
             raise ValueError("a subset needs at least one client")

@@ -12,6 +12,7 @@ from unpooled.certificate import Certificate
 from unpooled.kinds import in_words
 from unpooled.ledger import Ledger
 from unpooled.problem import Problem
+from unpooled.wording import counted
 
 
 @dataclass(eq=False, repr=False)
@@ -55,4 +56,4 @@ class Fit:
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 
     def __repr__(self) -> str:
-        return f"Fit({self.solver}: {self.rounds} rounds, {self.certificate})"
+        return f"Fit({self.solver}: {counted(self.rounds, 'round')}, {self.certificate})"

@@ -139,7 +139,8 @@ def opened_tasks(tasks: list[Solve], server: Server, notes: list[str], n_clients
             server.step(tasks)
         if not any(task.is_refused for task in tasks):
             break
-        notes.append(refusal(next(task for task in tasks if task.is_refused), n_clients))
+        refused = next(task for task in tasks if task.is_refused)
+        notes.append(refusal(refused, n_clients, in_folds=len(tasks) > 1))
         tasks = [fallback(task, np.zeros(task.problem.layout.size)) for task in tasks]
     return tasks
 

@@ -95,10 +95,10 @@ def open_clients(engine: Any, data: FederatedData | RemoteData) -> Any:
     return engine.open_oracles(data)
 
 
-def refusal(task: Solve, n_clients: int) -> str:
-    """Why second-order statistics were not shared."""
+def refusal(task: Solve, n_clients: int, in_folds: bool = False) -> str:
+    """Why second-order statistics were not shared; of folds it is each one's rows that count."""
     least = task.solver.min_rows
-    why = reasons(task.state.arrays["refused"], n_clients, least)
+    why = reasons(task.state.arrays["refused"], n_clients, least) + (" in a fold" if in_folds else "")
     return (
         f"{task.solver.name} was refused, {why}: Gram matrices and Hessians could give "
         f"rows away there. Gradients were used instead; min_rows={least} sets the limit."

@@ -95,7 +95,7 @@ def test_refused_statistics_fall_back_to_gradients():
     cv = up.cross_validate(LASSO, data, lambdas=[0.2, 0.02], tol=1e-10)
     exact = up.cross_validate(LASSO, data, lambdas=[0.2, 0.02], min_rows=0)
     assert cv.path.solver == "Anderson prox-gradient"
-    assert any("4 of 4 clients have fewer than 10 rows" in note for note in cv.path.notes)
+    assert any("4 of 4 clients have fewer than 10 rows in a fold:" in note for note in cv.path.notes)
     assert "gram" not in cv.ledger.kinds
     np.testing.assert_allclose(cv.losses, exact.losses, rtol=1e-4)
 

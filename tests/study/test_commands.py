@@ -199,3 +199,14 @@ def test_a_desk_is_asked_from_elsewhere_and_by_its_key_only(tmp_path):
         assert DeskLink(server.folder).handle(request).spec["kind"] == "ask"
     assert not server.folder.exists()
     assert threading.active_count() < 10
+
+
+def test_files_where_folders_are_needed(wards):
+    given = ("--sites", "a,b", "--target", "cost", "--yes")
+    assert "is a folder" in said("study", "init", *given, wards, status=2)
+    keys = said("study", "keys", "study.toml", "--out", "bern.csv", status=2)
+    assert keys.startswith("✗")
+    assert "bern.csv" in keys
+    run = said("study", "run", "study.toml", "--insecure", "--results", "bern.csv/x", status=2)
+    assert "bern.csv" in run
+    assert "Not a directory" in run

@@ -91,11 +91,12 @@ def _experiment(experiment: Experiment, request: Request, out: Console, keyboard
     options = {**experiment.options, **(experiment.quick if request.quick else {})}
     seeds = request.seeds or SEEDS
     folder = request.out / experiment.name
-    folder.mkdir(parents=True, exist_ok=True)
     try:
         what = split(experiment.name, 0, request.data).what
     except (FileNotFoundError, ValueError) as error:
-        raise NoDataError(str(error)) from None
+        absent = "" if request.data else "--data is not given, and "
+        raise NoDataError(f"{absent}{error}") from None
+    folder.mkdir(parents=True, exist_ok=True)
     out.print(f"[bold]{experiment.title}[/]\n{experiment.about}\nData: {what}")
     size = f"{options['rounds']} rounds, {options['cohort']} clients a round"
     out.print(f"{counted(len(chosen), 'method')}, {size}, {counted(seeds, 'seed')}")

@@ -13,6 +13,7 @@ from unpooled.arrays import Array, Float
 from unpooled.ledger import Ledger, Traffic
 from unpooled.preprocessing.sites import Sites
 from unpooled.validation import listing
+from unpooled.wording import counted
 
 OTHER = "other"
 RARE = ("other", "refuse", "keep")
@@ -179,4 +180,4 @@ def _reference(given: Mapping[Any, Any] | bool, name: Any) -> Any:
 def _said(found: Categories, min_rows: int) -> str:
     against = "no reference level" if found.reference is None else f"reference {found.reference!r}"
     other = f", and 'other' for levels of fewer than {min_rows} rows" if found.has_other else ""
-    return f"{found.name}: {len(found.levels)} levels{other}, {against}."
+    return f"{found.name}: {counted(len(found.levels), 'level')}{other}, {against}."

@@ -86,6 +86,8 @@ def columns_of(given: Iterable[int | str], data: FederatedData) -> tuple[int, ..
     """Columns by number or by name, as numbers; those of a matrix row count through it."""
     if isinstance(given, str):
         raise TypeError(f"unpenalised must be a list of columns, got the single string {given!r}")
+    if not isinstance(given, Iterable):
+        raise TypeError(f"unpenalised must be a list of columns, got {given!r}")
     numbers = []
     for each in given:
         if isinstance(each, str):

@@ -37,6 +37,8 @@ def init(
     from unpooled.study.config import StudyError, parse
     from unpooled.study.settings import MODELS
 
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder", param_hint="STUDY")
     if path.exists() and not yes:
         typer.confirm(f"{path} is there already. Write over it?", abort=True)
 
@@ -166,6 +168,8 @@ class complaints:  # noqa: N801  # reads as a statement: with complaints(): …
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         from unpooled.study.config import StudyError
 
+        if isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError | PermissionError):
+            error = StudyError(f"{error.filename}: {error.strerror}")
         if isinstance(error, StudyError):
             out.print(f"[red]✗[/] {_escaped(error)}", soft_wrap=True)
             raise typer.Exit(2) from None
