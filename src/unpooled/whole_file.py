@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,9 @@ from typing import BinaryIO
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file beside ``path`` to write to; it takes its place once it is complete and on disk."""
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written: {path.parent} is not a folder")
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     if path.is_dir():
-        raise IsADirectoryError(f"{path} cannot be written: it is a folder")
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("wb") as file:
