@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import unpooled as up
-from unpooled.experiments import read
+from unpooled.experiments import read, workers
 from unpooled.experiments.keyboard import StoppedError, heard
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups to send SIGINT to")
@@ -136,3 +136,27 @@ def test_elsewhere_than_the_main_thread_signals_are_left_alone():
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+@pytest.mark.usefixtures("at_a_terminal")
+def test_a_signal_that_another_thread_takes_waits_too():
+    """Libraries have threads, and the system gives a signal to any that does not mask it."""
+    done, steps = threading.Event(), []
+    other = threading.Thread(target=done.wait)
+    other.start()
+
+    def start_workers():
+        with workers._signals_deferred():
+            signal.pthread_kill(other.ident, signal.SIGINT)
+            for step in range(1000):
+                steps.append(step)
+                time.sleep(0)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start_workers()
+    finally:
+        done.set()
+        other.join()
+    assert len(steps) == 1000
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -60,7 +60,28 @@ def _in_parallel(todo: Sequence[J], workers: int) -> Generator[tuple[J, Run], No
 
 @contextmanager
 def _signals_deferred() -> Iterator[None]:
-    """Ctrl-C waits, here and in processes started meanwhile, which otherwise would die of it half awake."""
+    """Ctrl-C waits, here and in processes started meanwhile, which otherwise would die of it half awake.
+
+    They inherit the mask. Here it is not enough: another thread may take the signal, and the interpreter then
+    interrupts the main one all the same.
+    """
+    came: list[tuple[Any, ...]] = []
+    handler = signal.getsignal(signal.SIGINT)
+    is_ours = callable(handler) and threading.current_thread() is threading.main_thread()
+    if is_ours:
+        signal.signal(signal.SIGINT, lambda *signalled: came.append(signalled))
+    try:
+        with _masked():
+            yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGINT, handler)
+    if came and callable(handler):
+        handler(*came[0])
+
+
+@contextmanager
+def _masked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
