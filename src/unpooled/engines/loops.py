@@ -72,7 +72,8 @@ class Loops:
         self.draws = offsets, self.layout.n_outputs, np.uint64(task.seed), task.batch_size or 0
         self.say: Callable[[str], None] = lambda sentence: None
         self.is_ready = False
-        self._form: tuple[BoundProblem, Any] | None = None  # what was last found
+        self._form: tuple[BoundProblem, Any] | None = None  # what was last found, and for which problem
+        self._own_types: tuple[BoundProblem, tuple[type, ...]] | None = None
 
     @functools.cached_property
     def _occupied(self) -> Any:
@@ -85,19 +86,12 @@ class Loops:
 
         return Threads(self.threads)
 
-    @functools.cached_property
-    def _foreign(self) -> tuple[type, ...]:
-        """The types of records that are a user's own, the same in every round."""
-        problem = self.algorithm.problem_at(self.problem, 0)
-        records = (self.algorithm.plan(problem, 0), problem.loss, self.rows, *problem.regulariser)
-        return foreign_records(records)
-
-    @functools.cached_property
-    def _cohort(self) -> Any:
-        """The compiled loop over clients that work on all columns."""
-        from unpooled.engines.cohort import compiled_cohort
-
-        return compiled_cohort(*self._foreign)
+    def _foreign(self, problem: BoundProblem) -> tuple[type, ...]:
+        """The types of records that are a user's own; a desk asks for one problem after the other."""
+        if self._own_types is None or self._own_types[0] is not problem:
+            records = (self.algorithm.plan(problem, 0), problem.loss, self.rows, *problem.regulariser)
+            self._own_types = problem, foreign_records(records)
+        return self._own_types[1]
 
     def round(self, problem: BoundProblem, round: int, down: Arrays) -> Round:
         """What every client of a round begins with."""
@@ -133,7 +127,7 @@ class Loops:
                 cohort[part], idle, rooms[part], n_outputs, self.layout.n_intercepts, like
             )
             records = (now.plan, now.problem.loss, self.rows, now.draws, now.problem.regulariser.penalty)
-            function = touched.compiled_touched(*self._foreign)
+            function = touched.compiled_touched(*self._foreign(now.problem))
             self._call(function, (*records, n_steps, now.down, uploads))
             idle = NOTHING
             yield part, uploads
@@ -185,7 +179,7 @@ class Loops:
 
         problem = now.problem
         records = (now.plan, problem.loss, self.rows, now.draws, problem.regulariser.penalty)
-        function = vacant.compiled_occupied(*self._foreign)
+        function = vacant.compiled_occupied(*self._foreign(problem))
         moving = self.moving(now.w)
         still = np.zeros((len(self.algorithm.uploads), down.shape[1]), self.dtype)
 
@@ -200,11 +194,13 @@ class Loops:
 
     def _on_all_columns(self, now: Round) -> Run:
         """Uploads of clients that work on all columns, compiled where loss and penalty are."""
+        from unpooled.engines.cohort import all_sound, compiled_cohort
+
         problem, plan = now.problem, now.plan
         if problem.is_compiled:
-            records, function = (plan, problem.loss, self.rows, now.draws, *problem.regulariser), self._cohort
+            function = compiled_cohort(*self._foreign(problem))
+            records = (plan, problem.loss, self.rows, now.draws, *problem.regulariser)
             return lambda *filled: self._call(function, (*records, filled[0], now.down, *filled[1:]))
-        from unpooled.engines.cohort import all_sound
 
         kind = PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle
         oracle, loop = kind(problem.loss, self.rows, now.draws), type(plan).local_loop.py_func
