@@ -1,11 +1,14 @@
 """The socket between Flower's processes and a site's desk."""
 
+import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -25,6 +28,16 @@ time.sleep(600)
 class Echo:
     def handle(self, request):
         return Reply({"kind": request.kind, **request.spec}, request.arrays)
+
+
+class Slow(Echo):
+    def __init__(self):
+        self.asked, self.done = threading.Event(), threading.Event()
+
+    def handle(self, request):
+        self.asked.set()
+        self.done.wait(60.0)
+        return super().handle(request)
 
 
 @pytest.fixture(autouse=True)
@@ -79,3 +92,41 @@ def test_a_folder_that_may_just_be_made_is_left_alone(tmp_path):
         bound.bind(str(young / link.SOCKET))
         link.DeskServer(Echo()).close()
         assert young.exists()
+
+
+def waiting_callers(server, count):
+    """So many that are connected, or want to be, and have not been heard."""
+    callers = [socket.socket(socket.AF_UNIX) for _ in range(count)]
+    for caller in callers:
+        caller.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            caller.connect(str(server.folder / link.SOCKET))
+    return callers
+
+
+def test_a_busy_desk_with_a_full_queue_is_closed_and_holds_up_no_other_site(monkeypatch):
+    desk = Slow()
+    server = link.DeskServer(desk)
+    first = threading.Thread(target=lambda: ask(server))
+    first.start()
+    assert desk.asked.wait(60.0)
+    callers = waiting_callers(server, 5)
+    long_ago = time.time() - 2 * link.YOUNG
+    os.utime(server.folder, (long_ago, long_ago))
+    link.sweep()  # as another site does when it starts
+    assert server.folder.exists()
+    desk.done.set()
+    first.join(60.0)
+    closing = threading.Thread(target=server.close)
+    closing.start()
+    closing.join(60.0)
+    assert not closing.is_alive()
+    assert not server.folder.exists()
+    for caller in callers:
+        caller.close()
+
+
+def test_a_desk_whose_folder_was_cleared_away_is_closed():
+    server = link.DeskServer(Echo())
+    shutil.rmtree(server.folder)
+    server.close()

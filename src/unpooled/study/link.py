@@ -25,6 +25,7 @@ from unpooled.remote.packing import reply_bytes, reply_from, request_bytes, requ
 
 PREFIX, SOCKET, KEY = "unpooled-", "desk", "key"
 LET_GO = 1.0  # seconds for an answer that is on its way
+PAUSE = 0.05  # seconds after a caller that could not be taken
 YOUNG = 60.0  # seconds in which a folder may be one that is just being made
 
 
@@ -45,7 +46,10 @@ class DeskServer:
         while not self.is_closed:
             try:
                 connection: Connection[Any, Any] = self.listener.accept()
-            except Exception:  # closed; or a stranger without the key, or one who left at once
+            except OSError:  # one who left at once; or nothing can be opened just now
+                time.sleep(PAUSE)
+                continue
+            except Exception:  # a stranger without the key
                 continue
             with connection:
                 try:
@@ -57,9 +61,11 @@ class DeskServer:
     def close(self) -> None:
         """Stop listening."""
         self.is_closed = True
-        _listens(self.folder / SOCKET)  # whoever waits for a caller wakes up
+        with contextlib.suppress(OSError):  # its folder may be gone
+            _listens(self.folder / SOCKET)  # whoever waits for a caller wakes up
         self.thread.join(LET_GO)
-        self.listener.close()
+        with contextlib.suppress(OSError):
+            self.listener.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
@@ -101,9 +107,13 @@ def sweep() -> None:
 
 
 def _listens(place: Path) -> bool:
+    """Whether somebody does, without waiting for him: he may be busy, with others in the queue."""
     with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
         try:
             probe.connect(str(place))
         except ConnectionRefusedError:
             return False
+        except BlockingIOError:  # the queue is full
+            return True
     return True
