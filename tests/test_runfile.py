@@ -76,7 +76,7 @@ def test_no_flipped_bit_goes_unnoticed(run, tmp_path):
     tables = content.index(b"PK\x01\x02")  # the names and places of what is in it, at its end
     rng = np.random.default_rng(0)
     flips = [*range(8 * tables, 8 * len(content)), *rng.integers(0, 8 * tables, 500).tolist()]
-    for flip in flips[::7]:
+    for flip in flips:
         byte, bit = divmod(flip, 8)
         path.write_bytes(content[:byte] + bytes([content[byte] ^ 1 << bit]) + content[byte + 1 :])
         try:

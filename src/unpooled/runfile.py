@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,9 @@ from unpooled.algorithms.base import State
 from unpooled.ledger import Ledger
 from unpooled.privacy.spent import Spent
 from unpooled.run import Run, Status
-from unpooled.whole_file import whole_file
+from unpooled.whole_file import DAMAGE, whole_file
 
 FORMAT = 1
-# what zipfile, NumPy and json raise where a file is not what it was
-DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, EOFError, RuntimeError, OSError)
 
 
 def save(run: Run, path: str | os.PathLike[str]) -> Path:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+# what zipfile, NumPy and json raise where a file is not what it was
+DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, EOFError, RuntimeError, OSError)
 
 
 @contextlib.contextmanager

@@ -12,10 +12,10 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+from unpooled.remote import packing
 from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
-from unpooled.remote.packing import DAMAGED, reply_bytes, reply_from
 from unpooled.remote.specs import key_of
-from unpooled.whole_file import whole_file
+from unpooled.whole_file import DAMAGE, whole_file
 
 ALWAYS_ASKED = "describe"
 
@@ -65,7 +65,7 @@ def _save(file: Path, reply: Reply) -> None:
     """Whole or not at all. Where the disk is full the run goes on, and can only not be resumed from here."""
     try:
         with whole_file(file) as out:
-            out.write(reply_bytes(reply))
+            packing.write(out, reply.spec, reply.arrays)
     except OSError as error:
         log.warning("a reply could not be kept in %s (%s): a restart will ask for it again", file, error)
 
@@ -75,7 +75,8 @@ def _load(file: Path) -> Reply | None:
     if not file.is_file():
         return None
     try:
-        return reply_from(file.read_bytes())
-    except DAMAGED as error:
+        with file.open("rb") as piece:
+            return Reply(*packing.read(piece))
+    except DAMAGE as error:
         log.warning("%s is damaged (%s): it is asked for again", file, error)
         return None

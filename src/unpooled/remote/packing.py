@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
-import zlib
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -15,43 +13,45 @@ from unpooled.remote.messages import Reply, Request
 from unpooled.settings import plain
 
 ABOUT, ARRAY = "about", "array/"
-DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
-"""What reading a damaged piece raises."""
 
 
-def packed(about: Any, arrays: Arrays) -> bytes:
-    """Plain data and arrays in one piece."""
-    members: dict[str, Any] = {ABOUT: np.frombuffer(json.dumps(plain(about)).encode(), dtype=np.uint8)}
+def write(file: BinaryIO, about: Any, arrays: Arrays) -> None:
+    """Plain data and arrays in one piece, which says which arrays it has."""
+    text = json.dumps([plain(about), sorted(arrays)])
+    members: dict[str, Any] = {ABOUT: np.frombuffer(text.encode(), dtype=np.uint8)}
     members |= {f"{ARRAY}{name}": array for name, array in arrays.items()}
-    buffer = io.BytesIO()
-    np.savez(buffer, **members)
-    return buffer.getvalue()
+    np.savez(file, **members)
 
 
-def unpacked(piece: bytes) -> tuple[Any, Arrays]:
-    """The data and the arrays."""
-    with np.load(io.BytesIO(piece), allow_pickle=False) as file:
-        arrays = {name.removeprefix(ARRAY): file[name] for name in file.files if name != ABOUT}
-        return json.loads(file[ABOUT].tobytes()), arrays
+def read(file: BinaryIO) -> tuple[Any, Arrays]:
+    """The data and the arrays. A damaged piece raises one of ``whole_file.DAMAGE``."""
+    with np.load(file, allow_pickle=False) as members:
+        about, names = json.loads(members[ABOUT].tobytes())
+        return about, {name: members[f"{ARRAY}{name}"] for name in names}
 
 
 def request_bytes(request: Request) -> bytes:
     """A request."""
-    return packed([request.kind, request.spec], request.arrays)
+    return _bytes([request.kind, request.spec], request.arrays)
 
 
 def request_from(piece: bytes) -> Request:
     """A request read back."""
-    (kind, spec), arrays = unpacked(piece)
+    (kind, spec), arrays = read(io.BytesIO(piece))
     return Request(kind, spec, arrays)
 
 
 def reply_bytes(reply: Reply) -> bytes:
     """A reply."""
-    return packed(reply.spec, reply.arrays)
+    return _bytes(reply.spec, reply.arrays)
 
 
 def reply_from(piece: bytes) -> Reply:
     """A reply read back."""
-    spec, arrays = unpacked(piece)
-    return Reply(spec, arrays)
+    return Reply(*read(io.BytesIO(piece)))
+
+
+def _bytes(about: Any, arrays: Arrays) -> bytes:
+    buffer = io.BytesIO()
+    write(buffer, about, arrays)
+    return buffer.getvalue()

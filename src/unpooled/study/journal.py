@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from unpooled.remote import packing
 from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
-from unpooled.remote.packing import DAMAGED, packed, unpacked
 from unpooled.remote.specs import key_of
 from unpooled.settings import plain
 from unpooled.study.config import Study, StudyError
 from unpooled.study.events import Watch
 from unpooled.versions import versions
-from unpooled.whole_file import whole_file
+from unpooled.whole_file import DAMAGE, whole_file
 
 
 class Journal(Through):
@@ -86,7 +86,8 @@ class Journal(Through):
 
     def save(self) -> None:
         """Write who takes part."""
-        self._write(self.folder / "state.json", json.dumps(self.state, indent=1).encode())
+        text = json.dumps(self.state, indent=1).encode()
+        self._write(self.folder / "state.json", lambda file: file.write(text))
 
     def delete(self) -> None:
         """The study is done."""
@@ -100,12 +101,12 @@ class Journal(Through):
             "failures": {site: each.reason for site, each in found.items() if isinstance(each, Failure)},
         }
         arrays = {f"{site}/{name}": a for site, reply in replies.items() for name, a in reply.arrays.items()}
-        self._write(path, packed(about, arrays))
+        self._write(path, lambda file: packing.write(file, about, arrays))
 
-    def _write(self, path: Path, text: bytes) -> None:
+    def _write(self, path: Path, write: Callable[[BinaryIO], object]) -> None:
         try:
             with whole_file(path) as file:
-                file.write(text)
+                write(file)
         except OSError as error:
             self._broken(error)
 
@@ -122,8 +123,9 @@ class Journal(Through):
         if not path.exists():
             return None
         try:
-            about, arrays = unpacked(path.read_bytes())
-        except DAMAGED:
+            with path.open("rb") as file:
+                about, arrays = packing.read(file)
+        except DAMAGE:
             self.watch("note", {"text": f"{path} is damaged: its answers are asked for again"})
             return None
         if about["key"] != key:
