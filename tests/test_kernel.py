@@ -231,3 +231,21 @@ def test_processes_find_every_product_that_another_compiled(tmp_path):
     marks = {path.name.split(".")[-2] for path in (tmp_path / "cache").rglob("unpooled.*products.*")}
     wanted = {"margins", "adjoint", "sparse_margins", "sparse_adjoint"}
     assert marks == (wanted if simd.width() else set())
+
+
+CLEARED = """
+import os, shutil
+import numpy as np
+from unpooled.sampling import cohort
+print(len(cohort(0, 0, 9, 4)))
+shutil.rmtree(os.environ["UNPOOLED_CACHE_DIR"])
+from unpooled.weighted_sum import add_here
+mean = np.zeros((1, 2))
+add_here(mean, np.ones(1), np.ones((1, 1, 2)))
+print(mean.sum())
+"""
+
+
+def test_a_cache_that_is_cleared_away_is_made_again(tmp_path):
+    """By a user, or by the system, while a process runs."""
+    assert python(CLEARED, tmp_path / "cache") == "4\n2.0"

@@ -72,6 +72,7 @@ class Apart(Kernel):
 
         directory = _marks()
         if directory:
+            directory.mkdir(parents=True, exist_ok=True)  # it may have been cleared away
             (directory / self.symbol).touch()
         kind, symbol, tools = self.compiled.signature, self.symbol, _untyped(cgutils)
 
@@ -109,7 +110,7 @@ def for_floats(kernel: Kernel, signature: str) -> tuple[Apart, ...]:
 def find_named() -> None:
     """Compile, or read from disk, every kernel that a caller on disk may call by its name."""
     directory = _marks()
-    for path in sorted(directory.iterdir()) if directory else ():
+    for path in sorted(directory.iterdir()) if directory and directory.is_dir() else ():
         if path.name not in _known and path.name.startswith("unpooled."):  # its module was not needed yet
             _import_for(path.name)
         if path.name in _known:
