@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -116,12 +118,23 @@ def test_an_interrupt_is_one_error():
 @pytest.mark.usefixtures("at_a_terminal")
 def test_an_interrupt_that_got_lost_stops_the_next_job():
     """An import of C code that was interrupted may drop the exception."""
-    with heard() as keyboard:
-        keyboard.check()
-        with contextlib.suppress(KeyboardInterrupt):
-            press()
-        with pytest.raises(StoppedError):
+
+    def jobs():
+        with heard() as keyboard:
             keyboard.check()
+            with contextlib.suppress(KeyboardInterrupt):
+                press()
+            keyboard.check()
+            pytest.fail("the next job began")
+
+    with pytest.raises(StoppedError):
+        jobs()
+
+
+@pytest.mark.usefixtures("at_a_terminal")
+def test_an_interrupt_that_got_lost_after_the_last_job_is_heard_at_the_end():
+    with pytest.raises(StoppedError), heard(), contextlib.suppress(KeyboardInterrupt):
+        press()
 
 
 def test_elsewhere_than_the_main_thread_signals_are_left_alone():
@@ -142,12 +155,16 @@ def test_elsewhere_than_the_main_thread_signals_are_left_alone():
 def test_a_signal_that_another_thread_takes_waits_too():
     """Libraries have threads, and the system gives a signal to any that does not mask it."""
     done, steps = threading.Event(), []
+    noticed, notice = socket.socketpair()
+    notice.setblocking(False)
+    before = signal.set_wakeup_fd(notice.fileno())
     other = threading.Thread(target=done.wait)
     other.start()
 
     def start_workers():
         with workers._signals_deferred():
             signal.pthread_kill(other.ident, signal.SIGINT)
+            assert select.select([noticed], [], [], 60.0)[0]  # the interpreter has it
             for step in range(1000):
                 steps.append(step)
                 time.sleep(0)
@@ -158,5 +175,8 @@ def test_a_signal_that_another_thread_takes_waits_too():
     finally:
         done.set()
         other.join()
+        signal.set_wakeup_fd(before)
+        noticed.close()
+        notice.close()
     assert len(steps) == 1000
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

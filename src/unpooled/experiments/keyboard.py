@@ -30,7 +30,7 @@ class Keyboard:
 
 @contextmanager
 def heard() -> Iterator[Keyboard]:
-    """Within it, Ctrl-C ends as ``StoppedError``, at the latest at the next ``check``."""
+    """Within it, Ctrl-C ends as ``StoppedError``, at the latest at the next ``check`` or at its end."""
     keyboard = Keyboard()
     before = signal.getsignal(signal.SIGINT)
     is_ours = callable(before) and threading.current_thread() is threading.main_thread()
@@ -44,6 +44,7 @@ def heard() -> Iterator[Keyboard]:
         signal.signal(signal.SIGINT, note)
     try:
         yield keyboard
+        keyboard.check()
     except KeyboardInterrupt:
         raise StoppedError from None
     finally:
