@@ -85,6 +85,16 @@ def test_a_report_goes_to_a_file(tmp_path):
     assert "is a folder" in " ".join(refused.output.replace("│", " ").split())
 
 
+def test_a_report_that_cannot_be_written_blames_out(tmp_path):
+    data = up.datasets.sparse_regression(seed=0, n_clients=2, n_rows=10, n_features=4, sparsity=2)
+    algorithm = up.FedDA(step=0.01, local_steps=1)
+    run = up.simulate(algorithm, up.Problem(up.Squared(), up.L1(0.1)), data, rounds=2, progress=False)
+    saved = str(run.save(tmp_path / "a.run"))
+    refused = runner.invoke(app, ["report", saved, "--out", str(tmp_path / "a.run" / "page.html")])
+    assert refused.exit_code == 2
+    assert "Invalid value for --out" in refused.output
+
+
 @pytest.mark.slow
 def test_all_experiments_one_after_the_other(tmp_path):
     arguments = [

@@ -21,7 +21,11 @@ from unpooled.weighted_sum import add_weighted
 
 
 class Aggregate(ABC):
-    """How uploads become one. Every vector that a client sends is treated alike."""
+    """How uploads become one. Every vector that a client sends is treated alike.
+
+    Its attributes are its settings: a run is resumed with an aggregate whose attributes are what they were,
+    so one that counts something does so elsewhere.
+    """
 
     needs_all: ClassVar[bool] = True
     """Whether all uploads of a round have to be in memory at once: |cohort| · vectors · size numbers."""

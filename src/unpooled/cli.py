@@ -133,8 +133,11 @@ def report(
         raise typer.BadParameter(f"{out_file} is a folder", param_hint="--out")
     try:
         groups = grouped([load(path) for path in runs])
-        again = shlex.join(["unpooled", "report", *map(str, runs), "--out", str(out_file)])
-        page = write_report(out_file, groups, title=title, commands=[again])
     except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error), param_hint="RUN") from None
+    again = shlex.join(["unpooled", "report", *map(str, runs), "--out", str(out_file)])
+    try:
+        page = write_report(out_file, groups, title=title, commands=[again])
+    except OSError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from None
     out.print(f"Report: {page.resolve()}", soft_wrap=True)
