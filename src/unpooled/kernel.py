@@ -179,7 +179,10 @@ def _teach(call: Callable[..., Any], choose: Callable[..., Kernel], borrows: boo
 def _numba() -> Any:
     """Import numba and teach it kernels and methods; the one place where it is configured."""
     import numba
+    from numba.core import event
     from numba.extending import typeof_impl
+
+    from unpooled.compiling import Announcer
 
     @typeof_impl.register(Kernel)
     def _typeof_kernel(value: Kernel, context: Any) -> Any:
@@ -187,6 +190,7 @@ def _numba() -> Any:
 
     for call, choose, borrows in _taught:
         _teach(call, choose, borrows)
+    event.register("numba:compile", Announcer(_kept))
     return numba
 
 
@@ -195,6 +199,9 @@ def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), **opti
     function = kept(py_func, records, **options)
     _find_named_before_reading(function._cache)
     return function
+
+
+_kept: dict[Any, Path | None] = {}  # dispatchers, and the folders of their compiled code
 
 
 def kept(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options: Any) -> Any:
@@ -208,9 +215,11 @@ def kept(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options:
     directory = _cache_directory(_digest(records))
     try:
         numba.config.CACHE_DIR = str(directory) if directory else ""
-        return numba.njit(cache=directory is not None, **{**OPTIONS, **options})(py_func)
+        function = numba.njit(cache=directory is not None, **{**OPTIONS, **options})(py_func)
     finally:
         numba.config.CACHE_DIR = previous
+    _kept[function] = directory
+    return function
 
 
 def _find_named_before_reading(cache: Any) -> None:
