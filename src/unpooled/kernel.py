@@ -4,7 +4,8 @@
 
 - Python calls it: it is compiled for the argument types and run. numba is imported then, not before.
 - Another kernel calls it: numba finds the compiled function behind it and inlines it.
-- A test calls ``f.py_func``: the source runs as it stands.
+- A test calls ``f.py_func``: the source runs as it stands. With ``UNPOOLED_COMPILE=off`` in the environment
+  everything does, so that a debugger or a coverage tool sees inside.
 
 A long kernel would be optimised anew in each of its callers; ``apart`` has it compiled once.
 
@@ -29,6 +30,8 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 # Sums may be reordered and contracted into FMAs, so that loops vectorise. The flags that assume away NaN
 # and infinity are left out on purpose: the divergence guard has to see them.
@@ -176,6 +179,15 @@ def _teach(call: Callable[..., Any], choose: Callable[..., Kernel], borrows: boo
 
 
 @functools.cache
+def compiles() -> bool:
+    """Whether kernels are compiled: unless the environment variable UNPOOLED_COMPILE is "off"."""
+    asked = os.environ.get("UNPOOLED_COMPILE", "on")
+    if asked not in ("on", "off"):
+        raise ValueError(f"UNPOOLED_COMPILE must be one of on, off, got {asked!r}")
+    return asked == "on"
+
+
+@functools.cache
 def _numba() -> Any:
     """Import numba and teach it kernels and methods; the one place where it is configured."""
     import numba
@@ -197,7 +209,8 @@ def _numba() -> Any:
 def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options: Any) -> Any:
     """The dispatcher that is ``kept``; what it reads from disk finds the kernels that it calls by name."""
     function = kept(py_func, records, **options)
-    _find_named_before_reading(function._cache)
+    if compiles():
+        _find_named_before_reading(function._cache)
     return function
 
 
@@ -208,8 +221,10 @@ def kept(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options:
     """The numba dispatcher of ``py_func``, cached on disk under a digest of the package and a user's records.
 
     An index on disk names the types it holds. Were it shared, a process without the user's module could
-    not read it.
+    not read it. Where nothing is compiled it is ``py_func``, which warns as little as compiled code does.
     """
+    if not compiles():
+        return np.errstate(all="ignore")(py_func)
     numba = _numba()
     previous = numba.config.CACHE_DIR
     directory = _cache_directory(_digest(records))
