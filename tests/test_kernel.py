@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba.core.event import install_listener, trigger_event
 
-from unpooled import simd
+from unpooled import compiling, simd
 from unpooled.kernel import _digest, _forget_oldest, compiled, foreign_records, kernel, method
 from unpooled.losses.squared import SquaredRecord
 from unpooled.penalties.l1 import L1Record
@@ -30,11 +31,18 @@ class Bare(NamedTuple):
     factor: float
 
 
-def python(code, cache):
-    environment = {**os.environ, "UNPOOLED_CACHE_DIR": str(cache)}
+def finished(code, cache, **more):
+    environment = {**os.environ, "UNPOOLED_CACHE_DIR": str(cache), **more}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return done
+
+
+def python(code, cache):
+    return finished(code, cache).stdout.strip()
+
+
+AT_ONCE = "from unpooled import compiling; compiling.PATIENCE = 0.0; from unpooled.sampling import cohort;"
 
 
 def test_importing_does_not_import_what_is_slow_to(tmp_path):
@@ -144,9 +152,37 @@ def test_only_recent_digests_are_kept(tmp_path):
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     (tmp_path / "file").write_text("")
-    code = "from unpooled.sampling import cohort; print(len(cohort(0, 0, 9, 4)))"
-    assert python(code, tmp_path / "file") == "4"
+    code = f"{AT_ONCE} print(len(cohort(0, 0, 9, 4)))"
+    done = finished(code, tmp_path / "file")
+    assert done.stdout == "4\n"
+    assert "10 s or so, in every process: UNPOOLED_CACHE_DIR cannot be written" in done.stderr
     assert Path(tmp_path / "file").is_file()
+
+
+def test_compiling_is_said_once_and_reading_is_not(tmp_path):
+    """On stderr, for the first of two kernels; another process, whose kernels are on disk, says nothing."""
+    more = "import numpy as np; from unpooled.engines.cohort import all_sound; all_sound(np.zeros((2, 3)))"
+    code = f"{AT_ONCE} cohort(0, 0, 9, 4); {more}"
+    cache = tmp_path / "cache"
+    said = f"unpooled: compiling, once … (10 s or so; kept in {cache} for later processes)\n"
+    assert [finished(code, cache).stderr for _ in range(2)] == [said, ""]
+    assert finished(code, tmp_path / "other", UNPOOLED_QUIET="1").stderr == ""
+
+
+def test_only_what_is_ours_and_takes_a_while_is_said(monkeypatch, capsys):
+    monkeypatch.setattr(compiling, "PATIENCE", 3600.0)
+    ours, theirs = object(), object()
+    announcer = compiling.Announcer({ours: None})
+    with install_listener("numba:compile", announcer):
+        with trigger_event("numba:compile", data={"dispatcher": theirs}):
+            assert announcer.timer is None
+        with trigger_event("numba:compile", data={"dispatcher": ours}):
+            with trigger_event("numba:compile", data={"dispatcher": theirs}):  # which ours calls
+                pass
+            assert announcer.timer.is_alive()
+    announcer.timer.join()
+    assert announcer.spent > 0.0
+    assert capsys.readouterr().err == ""
 
 
 NAMED = """

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import unpooled as up
+from tests.test_sparse_products import OUTPUTS, check_sparse_products
 from unpooled import blocks
 from unpooled.kernel import compiled, vectorised
 from unpooled.losses.base import linear_gradient
@@ -71,8 +72,7 @@ def test_products(dtype):
     check_products(dtype)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_exponentials(dtype):
+def check_exponentials(dtype):
     """Within an ulp and a half of the truth, NaN stays, and what underflows is next to nothing."""
     z = -np.abs(np.random.default_rng(0).standard_normal((211, 7)) * 20).astype(dtype)
     z[:2] = 0.0
@@ -85,6 +85,11 @@ def test_exponentials(dtype):
     exponentials(extreme)
     assert np.isnan(extreme[0, 1])
     assert (np.abs(extreme[0, [0, 2]]) < 2e-38).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exponentials(dtype):
+    check_exponentials(dtype)
 
 
 @pytest.mark.parametrize("order", ["F", "strided"])
@@ -124,21 +129,30 @@ def test_threads_do_not_change_a_bit(dtype):
     assert np.abs(one.w).max() > 0
 
 
+def check_all():
+    """Everything in explicit vectors, for both precisions; how many bytes a vector has."""
+    for dtype in (np.float32, np.float64):
+        check_products(dtype)
+        check_exponentials(dtype)
+        for n_outputs in OUTPUTS:
+            check_sparse_products("vectors", n_outputs, dtype)
+    return width()
+
+
 def elsewhere(asked, cache, code):
     """What ``code`` prints in a process with UNPOOLED_SIMD as asked."""
     environment = {**os.environ, "UNPOOLED_SIMD": asked, "UNPOOLED_CACHE_DIR": str(cache)}
-    code = f"import numpy as np; from tests import test_simd as t; {code}"
+    code = f"from tests import test_simd as t; {code}"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return [float(number) for number in done.stdout.split()]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [16, 64])
+@pytest.mark.parametrize("asked", [bytes for bytes in (16, 32, 64) if bytes != width()])
 def test_vectors_of_other_hosts(asked, tmp_path):
     """LLVM makes them of what there is, so that the blocks of NEON and AVX-512 can be checked anywhere."""
-    code = "t.check_products(np.float32); t.check_products(np.float64); print(t.width())"
-    assert elsewhere(str(asked), tmp_path, code) == [asked]
+    assert elsewhere(str(asked), tmp_path, "print(t.check_all())") == [asked]
 
 
 @pytest.mark.slow

@@ -21,10 +21,7 @@ def example(n_outputs, dtype):
     return X[batch], csr, batch, rng.normal(size=(50, n_outputs)).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_outputs", OUTPUTS)
-@pytest.mark.parametrize("kind", [pytest.param("vectors", marks=needs_vectors), "compiled", "uncompiled"])
-def test_products(kind, n_outputs, dtype):
+def check_sparse_products(kind, n_outputs, dtype):
     X, csr, batch, W = example(n_outputs, dtype)
     module = sparse_products if kind == "vectors" else blocks
     names = ("sparse_margins", "sparse_adjoint")
@@ -40,6 +37,13 @@ def test_products(kind, n_outputs, dtype):
     adjoint(*csr, batch, Z, G, stride)
     wanted = padded(W + X.T @ Z, stride)  # what lies between is still zero
     np.testing.assert_allclose(G, wanted, rtol=10 * tolerance, atol=10 * tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_outputs", OUTPUTS)
+@pytest.mark.parametrize("kind", [pytest.param("vectors", marks=needs_vectors), "compiled", "uncompiled"])
+def test_products(kind, n_outputs, dtype):
+    check_sparse_products(kind, n_outputs, dtype)
 
 
 def padded(W, stride):

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from unpooled.kernel import OPTIONS, Kernel, _cache_directory, _digest, _numba, kept
+from unpooled.kernel import OPTIONS, Kernel, _cache_directory, _digest, _numba, compiles, kept
 
 _known: dict[str, Apart] = {}  # by symbol
 
@@ -40,7 +40,7 @@ class Apart(Kernel):
     @functools.cached_property
     def function(self) -> Any:
         """The dispatcher. What it calls by name is found first: it cannot be read without."""
-        for called in _called(self):
+        for called in _called(self) if compiles() else ():
             called.compiled  # noqa: B018
         return kept(self.py_func)
 

@@ -34,6 +34,7 @@ def product(rows: Any, first: int, last: int, d: Array, u: Array, out: Array) ->
     adjoint(rows, batch, Z, out)
 
 
+@kernel
 def add_touched(rows: Any, offsets: Array, d: Array, u: Array, weights: Array, v: Array, out: Array) -> None:
     """out ← out + Σ_k weights[k] X_kᵀ D_k X_k u on sparse rows.
 
@@ -61,11 +62,6 @@ def _compiled_products() -> Any:
     return compiled(run_products, parallel=True)
 
 
-@functools.cache
-def _compiled_touched() -> Any:
-    return compiled(add_touched)
-
-
 def client_products(
     data: FederatedData, d: Float, u: Float, first: int = 0, stop: int | None = None
 ) -> Float:
@@ -74,7 +70,7 @@ def client_products(
     if isinstance(rows, SparseRows):  # by the same code as their sum, which settles the bits
         scratch, one = np.zeros(rows.n_columns), np.ones(1)
         for s in range(len(out)):
-            _compiled_touched()(rows, data.offsets[first + s : first + s + 2], d, u, one, scratch, out[s])
+            add_touched(rows, data.offsets[first + s : first + s + 2], d, u, one, scratch, out[s])
         return out
     _compiled_products()(rows, data.offsets, d, u, first, out)
     return out
@@ -85,7 +81,7 @@ def weighted_product(data: FederatedData, d: Float, u: Float) -> Float:
     total, rows = np.zeros(u.size), rows_of(data)
     if isinstance(rows, SparseRows):
         scratch = np.zeros(rows.n_columns)
-        _compiled_touched()(rows, data.offsets, d, u, data.weights, scratch, total)
+        add_touched(rows, data.offsets, d, u, data.weights, scratch, total)
         return total
     step = max(1, MOST_BYTES // (8 * u.size))
     for first in range(0, data.n_clients, step):

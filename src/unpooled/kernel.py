@@ -4,7 +4,8 @@
 
 - Python calls it: it is compiled for the argument types and run. numba is imported then, not before.
 - Another kernel calls it: numba finds the compiled function behind it and inlines it.
-- A test calls ``f.py_func``: the source runs as it stands.
+- A test calls ``f.py_func``: the source runs as it stands. With ``UNPOOLED_COMPILE=off`` in the environment
+  everything does, so that a debugger or a coverage tool sees inside.
 
 A long kernel would be optimised anew in each of its callers; ``apart`` has it compiled once.
 
@@ -29,6 +30,8 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 # Sums may be reordered and contracted into FMAs, so that loops vectorise. The flags that assume away NaN
 # and infinity are left out on purpose: the divergence guard has to see them.
@@ -176,10 +179,22 @@ def _teach(call: Callable[..., Any], choose: Callable[..., Kernel], borrows: boo
 
 
 @functools.cache
+def compiles() -> bool:
+    """Whether kernels are compiled: unless the environment variable UNPOOLED_COMPILE is "off"."""
+    asked = os.environ.get("UNPOOLED_COMPILE", "on")
+    if asked not in ("on", "off"):
+        raise ValueError(f"UNPOOLED_COMPILE must be one of on, off, got {asked!r}")
+    return asked == "on"
+
+
+@functools.cache
 def _numba() -> Any:
     """Import numba and teach it kernels and methods; the one place where it is configured."""
     import numba
+    from numba.core import event
     from numba.extending import typeof_impl
+
+    from unpooled.compiling import Announcer
 
     @typeof_impl.register(Kernel)
     def _typeof_kernel(value: Kernel, context: Any) -> Any:
@@ -187,30 +202,39 @@ def _numba() -> Any:
 
     for call, choose, borrows in _taught:
         _teach(call, choose, borrows)
+    event.register("numba:compile", Announcer(_kept))
     return numba
 
 
 def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options: Any) -> Any:
     """The dispatcher that is ``kept``; what it reads from disk finds the kernels that it calls by name."""
     function = kept(py_func, records, **options)
-    _find_named_before_reading(function._cache)
+    if compiles():
+        _find_named_before_reading(function._cache)
     return function
+
+
+_kept: dict[Any, Path | None] = {}  # dispatchers, and the folders of their compiled code
 
 
 def kept(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options: Any) -> Any:
     """The numba dispatcher of ``py_func``, cached on disk under a digest of the package and a user's records.
 
     An index on disk names the types it holds. Were it shared, a process without the user's module could
-    not read it.
+    not read it. Where nothing is compiled it is ``py_func``, which warns as little as compiled code does.
     """
+    if not compiles():
+        return np.errstate(all="ignore")(py_func)
     numba = _numba()
     previous = numba.config.CACHE_DIR
     directory = _cache_directory(_digest(records))
     try:
         numba.config.CACHE_DIR = str(directory) if directory else ""
-        return numba.njit(cache=directory is not None, **{**OPTIONS, **options})(py_func)
+        function = numba.njit(cache=directory is not None, **{**OPTIONS, **options})(py_func)
     finally:
         numba.config.CACHE_DIR = previous
+    _kept[function] = directory
+    return function
 
 
 def _find_named_before_reading(cache: Any) -> None:

@@ -8,6 +8,7 @@ from tests.exact.federations import LOSSES, federated
 from tests.test_your_own import PlainL1, PlainLogCosh, WeightedLogCosh
 from unpooled.algorithms.exact.oracle import answer
 from unpooled.algorithms.exact.site import Site, unpacked
+from unpooled.losses.base import residuals
 from unpooled.losses.rowwise import rowwise
 
 
@@ -17,10 +18,8 @@ def test_losses_in_numpy_are_their_kernels(kind):
     Z = 3 * rng.standard_normal((50, 3 if kind == "softmax" else 1))
     y = federated(kind, n=50).y
     record, share = loss.record(), rng.random(50)
-    values, U = [], np.array(Z)
-    for i in range(50):
-        values.append(type(record).value.py_func(record, Z[i], y[i]))
-        type(record).residual.py_func(record, U[i], y[i])
+    values, U = [type(record).value.py_func(record, Z[i], y[i]) for i in range(50)], np.array(Z)
+    residuals(record, U, y, np.ones(50))
     assert rowwise(loss).total(Z, y, share) == pytest.approx(share @ values, rel=1e-13)
     np.testing.assert_allclose(rowwise(loss).residuals(Z, y), U, atol=1e-13)
     lowest = min(rowwise(loss).values(z * np.ones_like(Z), y).min() for z in np.linspace(-5, 5, 101))

@@ -7,7 +7,7 @@ import scipy.sparse
 import scipy.special
 
 import unpooled as up
-from unpooled.losses.base import each_residual, linear_gradient, weighted_total
+from unpooled.losses.base import linear_gradient
 from unpooled.rows import DenseRows, SparseRows
 
 N, P, C = 23, 7, 4
@@ -109,45 +109,6 @@ def test_minibatch_kernel(case, dtype, intercept, sparse):
         expected = scale * np.append(np.ravel(in_w, order="F"), in_b)
         tolerance = 1e-12 if dtype == np.float64 else 2e-5
         np.testing.assert_allclose(G, expected, rtol=tolerance, atol=tolerance)
-
-
-def test_kernels_compiled_equal_uncompiled(case):
-    loss, X, y, w, _, s = case
-    record, Z = loss.record(), (X @ w).reshape(N, -1)
-    kind = type(record)
-    for i in range(N):
-        assert kind.value(record, Z[i], y[i]) == pytest.approx(
-            kind.value.py_func(record, Z[i], y[i]), rel=1e-14
-        )
-        compiled, plain = Z[i].copy(), Z[i].copy()
-        kind.residual(record, compiled, y[i])
-        kind.residual.py_func(record, plain, y[i])
-        np.testing.assert_allclose(compiled, plain, rtol=1e-13, atol=1e-15)
-    assert weighted_total(record, Z, y, s) == pytest.approx(
-        weighted_total.py_func(record, Z, y, s), rel=1e-13
-    )
-    compiled, plain = Z.copy(), Z.copy()
-    residuals = getattr(kind, "residuals", each_residual)
-    residuals(record, compiled, y, s)
-    residuals.py_func(record, plain, y, s)
-    np.testing.assert_allclose(compiled, plain, rtol=1e-12, atol=1e-14)
-    for rows in (DenseRows(X, y, s), SparseRows(*_csr_parts(X), P, y, s)):
-        flat, batch = w.ravel(order="F"), np.arange(8)
-        results = []
-        for function in (linear_gradient, linear_gradient.py_func):
-            G, scratch = np.empty_like(flat), np.empty((8, Z.shape[1]))
-            function(record, rows, batch, flat, scratch, G)
-            results.append(G)
-        for name in ("margins", "adjoint"):
-            kernel, outputs = getattr(type(rows), name), []
-            for function in (kernel, kernel.py_func):
-                A, B = (
-                    (flat, np.empty((8, Z.shape[1]))) if name == "margins" else (Z[:8], np.empty_like(flat))
-                )
-                function(rows, batch, A, B)
-                outputs.append(B)
-            np.testing.assert_allclose(*outputs, rtol=1e-12, atol=1e-13)
-        np.testing.assert_allclose(*results, rtol=1e-12, atol=1e-13)
 
 
 def _csr_parts(X):

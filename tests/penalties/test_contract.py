@@ -188,23 +188,6 @@ def test_lambda_max(penalty, shape):
 
 
 @every
-def test_compiled_is_uncompiled(penalty, shape):
-    v, center = drawn(shape, 13)
-    record = penalty.record(shape)
-    radius = 0.4 * penalty.norm(penalty.prox(v, 1.0) - center)
-    for arguments in ((0.5,), (0.5, center.ravel(), radius, math.inf), (0.5, center.ravel(), radius, 3.0)):
-        name = "prox" if len(arguments) == 1 else "constrained_prox"
-        ours, plain = np.empty(v.size), np.empty(v.size)
-        getattr(record, name)(v.ravel().copy(), *arguments, ours)
-        getattr(type(record), name).py_func(record, v.ravel().copy(), *arguments, plain)
-        np.testing.assert_allclose(ours, plain, atol=1e-12)
-    ours, plain = np.empty(v.size), np.empty(v.size)
-    record.subgradient(v.ravel(), ours)
-    type(record).subgradient.py_func(record, v.ravel(), plain)
-    np.testing.assert_allclose(ours, plain, atol=1e-12)
-
-
-@every
 def test_float32(penalty, shape):
     """Computed in float64, rounded once."""
     v, center = (x.astype(np.float32) for x in drawn(shape, 14))

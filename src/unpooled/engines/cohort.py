@@ -75,12 +75,6 @@ def compiled_cohort(*foreign: type) -> Any:
     return compiled(run_cohort, foreign, parallel=True)
 
 
-def is_new(function: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether this process has not compiled, or read from disk, ``function`` for arguments of these types."""
-    kinds = tuple(map(numba.typeof, arguments))
-    return kinds not in function.overloads
-
-
 def launched() -> int:
     """How many threads numba has."""
     return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]

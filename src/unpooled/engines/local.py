@@ -65,15 +65,7 @@ class LocalClients:
             task, rows, data.offsets, threads, lambda: occupied_of(data, self.layout.n_outputs)
         )
         self.memory = first_memory(task, data.n_clients, memory)
-
-    @property
-    def say(self) -> Callable[[str], None]:
-        """What is told to the user while the loop is made ready."""
-        return self.loops.say
-
-    @say.setter
-    def say(self, say: Callable[[str], None]) -> None:
-        self.loops.say = say
+        self.say: Callable[[str], None] = lambda sentence: None  # as clients elsewhere; these never do
 
     def notes(self) -> list[str]:
         """What there is to say about the clients: nothing, all take part."""

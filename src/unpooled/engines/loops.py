@@ -70,8 +70,6 @@ class Loops:
         self.threads = threads
         self.keep = keep
         self.draws = offsets, self.layout.n_outputs, np.uint64(task.seed), task.batch_size or 0
-        self.say: Callable[[str], None] = lambda sentence: None
-        self.is_ready = False
         self._form: tuple[BoundProblem, Any] | None = None  # what was last found, and for which problem
         self._own_types: tuple[BoundProblem, tuple[type, ...]] | None = None
 
@@ -213,15 +211,9 @@ class Loops:
         return run
 
     def _call(self, function: Any, arguments: tuple[Any, ...]) -> None:
-        """Run a compiled loop over clients; the first time may take a while, and says so."""
-        if not self.is_ready:
-            from unpooled.engines.cohort import is_new
-
-            if is_new(function, arguments):
-                self.say("readying the compiled local loop; what is not yet on disk is compiled, once …")
+        """Run a compiled loop over clients."""
         with self.limit:
             function(*arguments)
-        self.is_ready = True
 
 
 def loop_rows(problem: BoundProblem, data: FederatedData) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _thread
 import dataclasses
+import os
 import signal
 import threading
 from collections.abc import Generator, Iterator, Sequence
@@ -100,7 +101,8 @@ class _Worker:
 
 
 def _begin(watched: Connection) -> None:
-    """Let the keyboard's signal pass; watch the parent's pipe instead."""
+    """Let the keyboard's signal pass; watch the parent's pipe instead. No line goes into the parent's bar."""
+    os.environ["UNPOOLED_QUIET"] = "1"
     signal.signal(signal.SIGINT, _on_signal)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

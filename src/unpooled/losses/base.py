@@ -85,6 +85,9 @@ def linear_gradient(loss: Any, rows: Any, batch: Array, w: Array, Z: Array, G: A
     for i in range(b):
         y[i] = rows.y[batch[i]]
         weight[i] = (rows.weight[batch[i]] if rows.weight.size > 0 else 1.0) / b
+    # Both products go tile by tile: sums of a few rows × outputs (``margins``) or features × outputs
+    # (``adjoint``) stay in registers, and what they are made of in the L1 cache while the rest streams by.
+    # See ``vector_products`` for the tiles in vectors of the host, ``blocks`` for the same in plain loops.
     margins(rows, batch, w, Z)
     residuals(loss, Z, y, weight)
     adjoint(rows, batch, Z, G)
@@ -108,7 +111,9 @@ class LinearLoss(ABC):
 
     @abstractmethod
     def record(self) -> NamedTuple | Any:
-        """The compiled side: a NamedTuple with kernels ``value(z, y)`` and ``residual(z, y)``."""
+        """The compiled side: a NamedTuple with kernels ``value(z, y)`` and ``residual(z, y)`` (or its own
+        ``residuals`` of many rows).
+        """
 
     @abstractmethod
     def curvature(self, y: Array) -> Array:

@@ -32,18 +32,8 @@ class SoftmaxRecord(NamedTuple):
         return self.scale * (np.log(total) + top - z[int(y)])
 
     @kernel
-    def residual(self, z: Array, y: float) -> None:
-        """z ← dℓ/dz = softmax(z) − e_y."""
-        Z = z.reshape((1, z.size))
-        subtract_largest(Z, 0)
-        for c in range(z.size):
-            z[c] = np.exp(z[c])
-        normalise(Z, 0, self.scale)
-        z[int(y)] -= self.scale
-
-    @kernel
     def residuals(self, Z: Array, y: Array, weight: Array) -> None:
-        """The same for many rows, times their weights; the exponentials of all rows in one go."""
+        """Z[i] ← weight_i dℓ/dz = weight_i (softmax(Z[i]) − e_y), the exponentials of all rows in one go."""
         for i in range(y.size):
             subtract_largest(Z, i)
         exponentials(Z)
