@@ -163,6 +163,13 @@ def test_insecure_is_for_loopback_only(wards):
     assert "--insecure is for loopback addresses" in said(*arguments, status=2)
 
 
+@pytest.mark.parametrize("bind", ["0.0.0.0", "::", "192.0.2.7", ""])
+def test_insecure_listens_on_loopback_only(wards, bind):
+    told = said("study", "run", "study.toml", "--insecure", "--bind", bind, status=2)
+    assert f"--insecure is for loopback addresses such as 127.0.0.1, and --bind is {bind!r}" in told
+    assert not (wards / "results").exists()
+
+
 def test_results_are_not_written_over(wards):
     (wards / "results").mkdir()
     (wards / "results" / "result.json").write_text(json.dumps({}))

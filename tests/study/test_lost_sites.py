@@ -114,6 +114,22 @@ def test_a_round_with_too_few_sites_stops_and_is_resumed(files, tmp_path):
     np.testing.assert_array_equal(resumed.coef, known.coef)
 
 
+@pytest.mark.slow
+def test_an_upload_beyond_the_norm_bound_does_not_count(files, tmp_path):
+    solver = {"method": "fast_fedda", "rounds": 2, "local_steps": 5, "batch_size": 16}
+    asked = study(solver=solver, limits={"minimum_sites": 3, "norm_bound": 1e6})
+    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
+    assert not any("left out" in note for note in known.notes)
+    large = Spoiling(desks(asked, files), "genf", "train", lambda array: array * array.dtype.type(10**12))
+    result = run_study(asked, large, tmp_path / "large")
+    why = r"its upload has the norm [\d.e+]+, above 1e\+06"
+    assert any("'genf' was left out of 2 rounds" in note for note in result.notes), result.notes
+    asked = study(solver=solver, limits={"norm_bound": 1e6})
+    large = Spoiling(desks(asked, files), "genf", "train", lambda array: array * array.dtype.type(10**12))
+    with pytest.raises(StoppedError, match=rf"round 1 has 3 of the 4 clients .* 'genf': {why}"):
+        run_study(asked, large, tmp_path / "stopped")
+
+
 @pytest.mark.parametrize("damage", [None, "cut", "nonsense"])
 def test_a_stopped_study_goes_on_to_the_same_bits(files, tmp_path, damage):
     asked = study("died", "logistic", 0.01)
