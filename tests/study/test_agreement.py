@@ -27,7 +27,9 @@ def described(asked, frames, tmp_path):
     return [describe(asked, s, saved(f, tmp_path / f"{s}.parquet")) for s, f in frames.items()]
 
 
-@pytest.mark.parametrize(("suffix", "gone"), [(".csv", "pandas"), (".parquet", "pandas"), (".parquet", "pyarrow")])
+@pytest.mark.parametrize(
+    ("suffix", "gone"), [(".csv", "pandas"), (".parquet", "pandas"), (".parquet", "pyarrow")]
+)
 def test_both_libraries_read_the_same(tmp_path, monkeypatch, suffix, gone):
     frame = tables(missing=True)["bern"]
     frame["flag"] = frame["age"] > 60

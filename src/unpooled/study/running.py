@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import subprocess
 import time
 from pathlib import Path
@@ -11,8 +10,10 @@ from pathlib import Path
 from rich.console import Console
 
 from unpooled.flower.app_folder import Setting, write_app
+from unpooled.flower.certificates import Certificates
 from unpooled.flower.guarded import ProcessError
-from unpooled.flower.superlink import Certificates, RunStatus, SuperLink
+from unpooled.flower.ports import is_loopback
+from unpooled.flower.superlink import RunStatus, SuperLink
 from unpooled.study.board import Board
 from unpooled.study.config import StoppedError, Study, StudyError
 from unpooled.study.events import Follower
@@ -24,14 +25,6 @@ ASK = 10.0  # seconds between two looks at whether it is still there
 ENDING = 3.0  # seconds in which a SuperLink that was killed is seen to have ended
 RESTARTS = 3  # of a SuperLink that ends by itself; the answers so far are kept
 SERVER, CLIENT = "unpooled.study.apps:server", "unpooled.study.apps:client"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine and nothing else."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def refuse_in_clear(study: Study, bind: str | None = None) -> None:
