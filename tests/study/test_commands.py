@@ -1,6 +1,7 @@
 """The commands that need no network, as users type them."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from tests.study.sites import SITES, study, tables
 from unpooled.cli import app
 from unpooled.remote.messages import Reply, Request
+from unpooled.study import keys as made_by
 from unpooled.study import writing
 from unpooled.study.config import load
 from unpooled.study.link import DeskLink, DeskServer
@@ -67,6 +69,15 @@ def test_keys_says_what_goes_where(wards):
         assert f"keys/{site} goes to {site}" in told
         assert (wards / "keys" / site / f"{site}.key").is_file()
     assert "is there already" in said("study", "keys", "study.toml", status=2)
+
+
+def test_keys_that_have_expired(wards):
+    made_by.make(load("study.toml"), wards / "study.toml", wards / "keys", -1)
+    told = said("study", "run", "study.toml", status=2)
+    assert re.search(r"✗ keys/coordinator/ca.crt expired on \d\d \w+ \d{4}: make new keys with", told)
+    told = said("site", "join", "--study", "keys/bern/study.toml", "--data", "bern.csv", status=2)
+    assert "✗ keys/bern/ca.crt expired on" in told
+    assert not (wards / "results").exists()
 
 
 def test_check_says_what_would_leave(wards):
