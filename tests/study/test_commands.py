@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -179,6 +180,17 @@ def test_insecure_listens_on_loopback_only(wards, bind):
     told = said("study", "run", "study.toml", "--insecure", "--bind", bind, status=2)
     assert f"--insecure is for loopback addresses such as 127.0.0.1, and --bind is {bind!r}" in told
     assert not (wards / "results").exists()
+
+
+def test_where_nobody_can_listen(wards):
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        writing.write(study(address=f"127.0.0.1:{port}"), wards / "study.toml")
+        told = said("study", "run", "study.toml", "--insecure", status=2)
+        assert f"✗ port {port} is in use on this machine: another study may be running" in told
+    said("study", "keys", "study.toml")
+    told = said("study", "run", "study.toml", "--bind", "192.0.2.7", status=2)  # nobody's, for examples
+    assert f"✗ cannot listen on 192.0.2.7:{port}: Cannot assign requested address" in told
 
 
 def test_results_are_not_written_over(wards):

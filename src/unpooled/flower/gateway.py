@@ -81,7 +81,7 @@ class Gateway:
         """Listen no more. Stopping twice is fine."""
         if self._server is not None and self._thread is not None:
             self._server.should_exit = True
-            self._thread.join()
+            self._thread.join(10.0 * LEAVE_SECONDS)
         self._socket.close()
 
 

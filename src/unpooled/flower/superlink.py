@@ -92,7 +92,8 @@ class SuperLink:
     @property
     def address(self) -> str:
         """``host:port`` for sites on this machine; others use its public name with ``port``."""
-        return f"{'127.0.0.1' if self.host in ('0.0.0.0', '::') else self.host}:{self.port}"
+        host = {"0.0.0.0": INSIDE, "::": "::1"}.get(self.host, self.host)
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     @property
     def process(self) -> Guarded:
