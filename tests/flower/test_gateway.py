@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from tests.flower.certificates import make_certificates
+from unpooled.flower import gateway as module
 from unpooled.flower.gateway import Gateway
 from unpooled.flower.ports import free_port
 
@@ -129,6 +130,16 @@ def test_nodes_are_told_to_try_again_while_the_superlink_is_away(gateway):
     gateway.start(f"127.0.0.1:{free_port('127.0.0.1')}")
     with connected(gateway) as connection:
         assert asked(connection, PULL, body=b"x" * 100)[0] == 502
+
+
+def test_who_stops_in_the_middle_is_not_waited_for(gateway, certificates, monkeypatch):
+    monkeypatch.setattr(module, "SECONDS", 0.2)
+    with echoing(certificates) as (port, _), connected(gateway) as connection:
+        gateway.start(f"127.0.0.1:{port}")
+        connection.putrequest("POST", PULL)
+        connection.putheader("content-length", "100")
+        connection.endheaders(b"ten bytes.")
+        assert connection.getresponse().status == 502
 
 
 def test_a_port_is_for_one(gateway):

@@ -25,7 +25,7 @@ from unpooled.flower.certificates import Certificates
 
 FLEET = re.compile(rb"/v1/fleet/[a-z-]+")  # as it was sent: no "..", "%2e" or "//" that another might resolve
 BETWEEN = set(b"connection expect host keep-alive te trailer transfer-encoding upgrade".split())
-SECONDS = 60.0  # for the SuperLink to answer; a SuperNode gives up after 30
+SECONDS = 60.0  # without a word from the SuperLink or the SuperNode, which itself gives up after 30
 KEPT_SECONDS = 3.0  # that an idle connection to the SuperLink is used again; it closes them after 5
 LEAVE_SECONDS = 1  # for requests that are under way at the end
 PAUSE = 0.02
@@ -110,8 +110,9 @@ class Passing:
         )
         try:
             answer = await self.client.send(asked, stream=True)
-        except httpx.TransportError:  # SuperNodes try again after this one
-            return await _answer(send, 502, b"the SuperLink does not answer\n")
+        except httpx.TransportError as error:  # SuperNodes try again after this one
+            log.info("%s could not be passed on: %r", path.decode(), error)
+            return await _answer(send, 502, b"it could not be passed on\n")
         try:
             headers = _passed(answer.headers.raw)
             await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
@@ -131,7 +132,10 @@ async def _answer(send: Send, status: int, words: bytes) -> None:
 async def _body(receive: Receive) -> AsyncIterator[bytes]:
     more = True
     while more:
-        message = await receive()
+        try:
+            message = await asyncio.wait_for(receive(), SECONDS)
+        except TimeoutError:
+            raise httpx.ReadTimeout("the SuperNode has stopped sending") from None
         if message["type"] == "http.disconnect":
             raise httpx.ReadError("the SuperNode has gone")
         yield message.get("body", b"")
