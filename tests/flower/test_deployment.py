@@ -3,6 +3,7 @@
 import contextlib
 import pickle
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.flower.apps import DATA, FAST, OPTIONS, PROBLEM, SITES, same
 from tests.flower.certificates import make_certificates, make_key
 from tests.study.sites import study, tables
 from unpooled.flower import SuperLink, SuperNode, write_app
+from unpooled.flower.environment import command, environment
 from unpooled.flower.guarded import ProcessError
 from unpooled.remote.messages import Reply
 from unpooled.study import joining, table
@@ -83,6 +85,27 @@ def test_a_site_killed_in_a_round_and_started_again_is_asked_again(deployment, f
     assert answers == {name: Reply({"name": name}, {}) for name in SITES}
 
 
+def test_nobody_gives_orders_at_the_address_of_the_sites(deployment, folder):
+    """Flower's own commands, by someone who knows the address and the authority."""
+    link, certificates, _ = deployment
+    home, (_, public) = folder / "stranger-home", make_key(folder / "keys", "intruder")
+    home.mkdir()
+    trusted = f'address = "{link.address}"\nroot-certificates = "{certificates.ca}"\n'
+    (home / "config.toml").write_text(f'[superlink]\ndefault = "it"\n\n[superlink.it]\n{trusted}')
+    app = write_app(folder / "theirs", "tests.flower.apps:server", "tests.flower.apps:client", {"out": ""})
+    for orders in (("supernode", "register", public), ("run", app)):
+        done = subprocess.run(
+            [command("flwr"), *map(str, orders), "it", "--format", "json"],
+            env=environment(home),
+            capture_output=True,
+            text=True,
+            timeout=60.0,
+        )
+        assert "404 Not Found" in done.stdout, done.stdout + done.stderr
+        assert '"success": false' in done.stdout
+    assert len(link.nodes()) == len(SITES)
+
+
 def test_an_unregistered_key_is_refused(deployment, folder):
     link, certificates, _ = deployment
     private, _ = make_key(folder / "keys", "stranger")
@@ -126,5 +149,7 @@ def test_what_flower_refuses_is_said(deployment, folder):
 def test_authentication_needs_tls(folder):
     with pytest.raises(ValueError, match="over TLS only"):
         SuperLink(folder, auth=True)
+    with pytest.raises(ValueError, match=r"without tls a SuperLink is for loopback only.* not '0.0.0.0'"):
+        SuperLink(folder, "0.0.0.0")
     with pytest.raises(ValueError, match="over TLS only"):
         SuperNode(folder, "127.0.0.1:1", private_key=folder / "key")

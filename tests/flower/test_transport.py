@@ -7,6 +7,7 @@ import pytest
 from flwr.serverapp import ServerApp
 
 from tests.flower.simulation import simulated
+from unpooled.flower import transport
 from unpooled.flower.client import answering
 from unpooled.flower.transport import GridTransport
 from unpooled.remote.failures import DuplicateClientError
@@ -64,7 +65,10 @@ def seen():
         seen["all"] = transport.exchange(ask(names))
         seen["train"] = transport.exchange(ask(["c"], "train"))
         seen["one fails"] = transport.exchange(ask(names, fail=["b"]))
-        quick = GridTransport(grid, quorum=2, grace=0.5, return_seconds=0.0)
+        told = seen["told"] = []
+        quick = GridTransport(
+            grid, quorum=2, grace=0.5, return_seconds=0.0, tell=lambda event, data: told.append((event, data))
+        )
         quick.roster = transport.roster
         seen["straggler"] = quick.exchange(ask(names, sleep=["c"], seconds=8.0))
         seen["absent"] = quick.exchange(ask(["a", "nobody"]))
@@ -74,7 +78,9 @@ def seen():
 
     server = ServerApp()
     server.main()(main)
-    simulated(server, answering(lambda context: Site(name_of(context)), name_of), len(NAMES))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transport, "SLOW_SECONDS", 0.0)
+        simulated(server, answering(lambda context: Site(name_of(context)), name_of), len(NAMES))
     return seen
 
 
@@ -99,6 +105,9 @@ def test_who_fails_says_why_and_the_others_count(seen):
 def test_a_quorum_does_not_wait_for_a_straggler(seen):
     assert replies(seen["straggler"]) == ["a", "b"]
     assert "did not answer within" in seen["straggler"]["c"].reason
+    event, data = seen["told"][0]
+    assert event == "waiting"
+    assert "c" in data["sites"]
 
 
 def test_who_is_not_there_or_too_late_is_a_failure(seen):

@@ -1,7 +1,7 @@
 """What a site's table must be like, what it says of itself, and who differs from whom."""
 
-import importlib.util
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -27,15 +27,16 @@ def described(asked, frames, tmp_path):
     return [describe(asked, s, saved(f, tmp_path / f"{s}.parquet")) for s, f in frames.items()]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_both_libraries_read_the_same(tmp_path, monkeypatch, suffix):
+@pytest.mark.parametrize(
+    ("suffix", "gone"), [(".csv", "pandas"), (".parquet", "pandas"), (".parquet", "pyarrow")]
+)
+def test_both_libraries_read_the_same(tmp_path, monkeypatch, suffix, gone):
     frame = tables(missing=True)["bern"]
     frame["flag"] = frame["age"] > 60
     frame["holes"] = frame["ward"].astype("Int64").mask(frame["age"] > 70)
     path = tmp_path / f"bern{suffix}"
     by_pandas = saved(frame, path)
-    found = importlib.util.find_spec
-    monkeypatch.setattr(tables_of, "find_spec", lambda name: None if name == "pandas" else found(name))
+    monkeypatch.setitem(sys.modules, gone, None)  # as if it were not installed; pandas needs it for Parquet
     by_polars = tables_of.read(path)
     assert by_polars.kinds == by_pandas.kinds
     assert by_pandas.kinds["holes"] == "whole number"
@@ -45,6 +46,9 @@ def test_both_libraries_read_the_same(tmp_path, monkeypatch, suffix):
         assert by_polars.labels(name) == by_pandas.labels(name)
         assert by_polars.missing(name) == by_pandas.missing(name)
     np.testing.assert_array_equal(by_pandas.numbers("creatinine"), frame["creatinine"])
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(StudyError, match=rf"bern{suffix}: \w+ needs .*polars.*: pip install pandas"):
+        tables_of.read(path)
 
 
 def test_files_that_are_no_tables(tmp_path):

@@ -1,6 +1,8 @@
 """The commands that need no network, as users type them."""
 
 import json
+import re
+import socket
 import subprocess
 import sys
 import threading
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 from tests.study.sites import SITES, study, tables
 from unpooled.cli import app
 from unpooled.remote.messages import Reply, Request
+from unpooled.study import keys as made_by
 from unpooled.study import writing
 from unpooled.study.config import load
 from unpooled.study.link import DeskLink, DeskServer
@@ -67,6 +70,15 @@ def test_keys_says_what_goes_where(wards):
         assert f"keys/{site} goes to {site}" in told
         assert (wards / "keys" / site / f"{site}.key").is_file()
     assert "is there already" in said("study", "keys", "study.toml", status=2)
+
+
+def test_keys_that_have_expired(wards):
+    made_by.make(load("study.toml"), wards / "study.toml", wards / "keys", -1)
+    told = said("study", "run", "study.toml", status=2)
+    assert re.search(r"✗ keys/coordinator/ca.crt expired on \d\d \w+ \d{4}: make new keys with", told)
+    told = said("site", "join", "--study", "keys/bern/study.toml", "--data", "bern.csv", status=2)
+    assert "✗ keys/bern/ca.crt expired on" in told
+    assert not (wards / "results").exists()
 
 
 def test_check_says_what_would_leave(wards):
@@ -161,6 +173,24 @@ def test_insecure_is_for_loopback_only(wards):
         "--insecure",
     ]
     assert "--insecure is for loopback addresses" in said(*arguments, status=2)
+
+
+@pytest.mark.parametrize("bind", ["0.0.0.0", "::", "192.0.2.7", ""])
+def test_insecure_listens_on_loopback_only(wards, bind):
+    told = said("study", "run", "study.toml", "--insecure", "--bind", bind, status=2)
+    assert f"--insecure is for loopback addresses such as 127.0.0.1, and --bind is {bind!r}" in told
+    assert not (wards / "results").exists()
+
+
+def test_where_nobody_can_listen(wards):
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        writing.write(study(address=f"127.0.0.1:{port}"), wards / "study.toml")
+        told = said("study", "run", "study.toml", "--insecure", status=2)
+        assert f"✗ port {port} is in use on this machine: another study may be running" in told
+    said("study", "keys", "study.toml")
+    told = said("study", "run", "study.toml", "--bind", "192.0.2.7", status=2)  # nobody's, for examples
+    assert f"✗ cannot listen on 192.0.2.7:{port}: Cannot assign requested address" in told
 
 
 def test_results_are_not_written_over(wards):

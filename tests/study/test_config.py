@@ -50,6 +50,11 @@ def test_names_that_toml_has_to_quote(tmp_path):
             "solver.aggregate = 'median' is for fast_fedda, .*: exact solvers",
         ),
         ({"solver": {"aggregate": 0.5}}, 'solver.aggregate must be a number .* or one of "mean", "median"'),
+        (
+            {"limits": {"norm_bound": 10}},
+            "limits.norm_bound = 10.0 is for fast_fedda, .*: exact solvers add up",
+        ),
+        ({"limits": {"norm_bound": -1}}, "limits.norm_bound must be a number ≥ 0, got -1"),
         ({"model": {"l1_ratio": 0.5}}, "model.l1_ratio is for elastic net, .* not for 'lasso'"),
         ({"model": {"unpenalised": ["agee"]}}, "model.unpenalised names 'agee', .*closest: 'age'"),
         (

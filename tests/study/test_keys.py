@@ -12,7 +12,7 @@ from cryptography.x509.verification import PolicyBuilder, Store
 from tests.study.sites import SITES, study
 from unpooled.study import keys as made_by
 from unpooled.study import writing
-from unpooled.study.certificates import hosts_of, read_certificate
+from unpooled.study.certificates import hosts_of, read_certificate, server
 from unpooled.study.config import StudyError
 
 
@@ -81,6 +81,16 @@ def test_an_expired_certificate_is_refused(tmp_path):
         made_by.check_server(old, "127.0.0.1")
     with pytest.raises(StudyError, match="expired on"):
         made_by.check_site(old.site("bern") / "bern.key", old.site("bern") / "ca.crt")
+
+
+def test_an_expired_server_certificate_of_a_valid_authority_is_refused(made):
+    own = read_certificate(made.certificate)
+    ca_key = serialization.load_pem_private_key(made.ca.with_name("ca.key").read_bytes(), None)
+    yesterday = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
+    old = server(hosts_of(own), own.public_key(), read_certificate(made.ca), ca_key, yesterday)
+    made.certificate.write_bytes(old.public_bytes(serialization.Encoding.PEM))
+    with pytest.raises(StudyError, match=f"server.crt expired on {yesterday:%d %B %Y}: make new keys"):
+        made_by.check_server(made, "study.hospital.org")
 
 
 def test_keys_that_do_not_belong_together_are_refused(made, tmp_path):

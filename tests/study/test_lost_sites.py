@@ -1,15 +1,18 @@
 """Sites that are lost, send what cannot be used or differ; and studies that are stopped and resumed."""
 
+import io
 import os
 import re
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from tests.study.sites import desks, study
 from unpooled.remote.direct import Direct
 from unpooled.remote.messages import Failure, Reply
 from unpooled.study.agreement import DisagreementError
+from unpooled.study.board import Board
 from unpooled.study.config import StoppedError, StudyError
 from unpooled.study.coordinator import run_study
 from unpooled.study.desk import StudyDesk
@@ -112,6 +115,49 @@ def test_a_round_with_too_few_sites_stops_and_is_resumed(files, tmp_path):
         run_study(asked, Failing(desks(asked, files), "genf", 20), tmp_path / "results")
     resumed = run_study(asked, Direct(desks(asked, files)), tmp_path / "results", resume=True)
     np.testing.assert_array_equal(resumed.coef, known.coef)
+
+
+@pytest.mark.slow
+def test_a_round_goes_on_without_a_site_that_is_slow(files, tmp_path):
+    """As a transport tells it that waits ``limits.grace`` seconds once ``limits.minimum_sites`` are there."""
+    solver = {"method": "fast_fedda", "rounds": 2, "local_steps": 5, "batch_size": 16}
+    asked = study(solver=solver, limits={"minimum_sites": 3, "grace": 5})
+
+    class Slow(Direct):
+        def exchange(self, requests):
+            replies = super().exchange(requests)
+            if "genf" in requests and requests["genf"].kind == "train":
+                watch("waiting", {"sites": ["genf"], "seconds": 30.2})
+                replies["genf"] = Failure("did not answer within 35 s")
+            return replies
+
+    text = io.StringIO()
+    with Board(Console(file=text, width=100), asked.sites) as board:
+        watch = board.see
+        result = run_study(asked, Slow(desks(asked, files)), tmp_path, watch=watch)
+    shown = text.getvalue()
+    assert "  no answer from genf so far, after 30 s\n" in shown
+    assert shown.count("  genf did not answer within 35 s; going on\n") == 2
+    assert list(result.rows) == ["basel", "bern", "genf", "zurich"]  # who may be back in the next round
+    assert any("'genf' was left out of 2 rounds" in note for note in result.notes), result.notes
+
+
+@pytest.mark.slow
+def test_an_upload_beyond_the_norm_bound_does_not_count(files, tmp_path):
+    solver = {"method": "fast_fedda", "rounds": 2, "local_steps": 5, "batch_size": 16}
+    asked = study(solver=solver, limits={"minimum_sites": 3, "norm_bound": 1e6})
+    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
+    assert not any("left out" in note for note in known.notes)
+
+    def large(array):
+        return array * 1e12 if array.dtype.kind == "f" else array
+
+    result = run_study(asked, Spoiling(desks(asked, files), "genf", "train", large), tmp_path / "large")
+    why = r"its upload has the norm [\d.e+]+, above 1e\+06"
+    assert any("'genf' was left out of 2 rounds" in note for note in result.notes), result.notes
+    asked = study(solver=solver, limits={"norm_bound": 1e6})
+    with pytest.raises(StoppedError, match=rf"round 1 has 3 of the 4 clients .* 'genf': {why}"):
+        run_study(asked, Spoiling(desks(asked, files), "genf", "train", large), tmp_path / "stopped")
 
 
 @pytest.mark.parametrize("damage", [None, "cut", "nonsense"])

@@ -197,20 +197,32 @@ def test_nothing_leaves_that_cannot_be_logged(files, tmp_path):
     assert any("bern was left out: its audit file cannot be written" in note for note in result.notes)
 
 
-def test_a_site_guards_its_rows_whatever_the_coordinator_asks(files, tmp_path):
-    asked, eager = study(limits={"minimum_rows": 20}), study(limits={"minimum_rows": 20})
-    at = {site: StudyDesk(asked, site, files["whole"][site]) for site in SITES}
+GREED = {
+    "few rows": ({}, '"min_rows": 20', '"min_rows": 1', r"min_rows=1, below limits.minimum_rows = 20"),
+    "one row a step": (
+        {"solver": {"method": "fast_fedda", "batch_size": 16}},
+        '"batch_size": 16',
+        '"batch_size": 1',
+        r"asked for minibatches of 1 rows, and solver.batch_size = 16",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GREED)
+def test_a_site_guards_its_rows_whatever_the_coordinator_asks(files, tmp_path, name):
+    more, fair, greedy, words = GREED[name]
+    asked = study(limits={"minimum_rows": 20}, **more)
 
     class Greedy(Direct):
         def exchange(self, requests):
             changed = {}
             for site, request in requests.items():
-                spec = json.loads(json.dumps(request.spec).replace('"min_rows": 20', '"min_rows": 1'))
-                changed[site] = request._replace(spec=spec)
+                spec = json.loads(json.dumps(request.spec).replace(fair, greedy))
+                changed[site] = request if request.kind == "describe" else request._replace(spec=spec)
             return super().exchange(changed)
 
-    with pytest.raises(StoppedError, match=r"min_rows=1, below limits.minimum_rows = 20"):
-        run_study(eager, Greedy(at), tmp_path)
+    with pytest.raises(StoppedError, match=words):
+        run_study(asked, Greedy(desks(asked, files)), tmp_path)
 
 
 def test_a_path_by_an_information_criterion(files, tmp_path):

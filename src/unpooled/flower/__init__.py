@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unpooled.flower.app_folder import write_app
+    from unpooled.flower.certificates import Certificates
     from unpooled.flower.client import client_app
     from unpooled.flower.server import server_app
     from unpooled.flower.strategy import CompositeStrategy
-    from unpooled.flower.superlink import Certificates, RunStatus, SuperLink
+    from unpooled.flower.superlink import RunStatus, SuperLink
     from unpooled.flower.supernode import SuperNode
     from unpooled.flower.transport import GridTransport
 
@@ -36,10 +37,11 @@ __all__ = [
 
 _HOMES = {
     "app_folder": ("write_app",),
+    "certificates": ("Certificates",),
     "client": ("client_app",),
     "server": ("server_app",),
     "strategy": ("CompositeStrategy",),
-    "superlink": ("Certificates", "RunStatus", "SuperLink"),
+    "superlink": ("RunStatus", "SuperLink"),
     "supernode": ("SuperNode",),
     "transport": ("GridTransport",),
 }

@@ -1,16 +1,18 @@
-"""Flower's process at the coordinator, the SuperLink. POSIX systems.
+"""Flower's process at the coordinator, the SuperLink, behind a gateway. POSIX systems.
 
     with SuperLink(folder, tls=certificates, auth=True) as link:
         link.register(Path("hospital-a.pub"), "hospital-a")
         run = link.run(write_app(folder / "app", server, client, settings), settings)
         status = link.wait(run, timeout=3600)
 
-It is guarded: when this process ends, however it ends, so do it and all that it started.
+It is guarded: when this process ends, however it ends, so do it and all that it started. It listens on
+loopback; sites reach it through a ``gateway``, by which nobody can register keys or run apps.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import re
@@ -18,25 +20,20 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from unpooled.flower.app_folder import Setting, settings
+from unpooled.flower.certificates import Certificates
 from unpooled.flower.environment import POLL_SECONDS, command, environment
 from unpooled.flower.guarded import Guarded, ProcessError
-from unpooled.flower.ports import ATTEMPTS, START_SECONDS, free_port
+from unpooled.flower.ports import ATTEMPTS, START_SECONDS, free_port, is_loopback
+
+if TYPE_CHECKING:
+    from unpooled.flower.gateway import Gateway
 
 CONNECTION = "unpooled"  # the name of the SuperLink in the Flower home that we write
-
-
-@dataclass(frozen=True)
-class Certificates:
-    """What a SuperLink shows to be trusted: PEM files. Sites need the first one only."""
-
-    ca: Path
-    certificate: Path
-    key: Path
+INSIDE = "127.0.0.1"  # where it listens itself
 
 
 class RunStatus(NamedTuple):
@@ -63,12 +60,10 @@ class SuperLink:
     ----------
     folder : for its log, its Flower home and the logs of its runs.
     host, port : where sites reach it; a free port where None.
-    tls : its certificates; None talks in clear, which is for loopback only.
+    tls : its certificates, for 127.0.0.1 too; None talks in clear, which is for loopback only.
     auth : whether only sites whose key was registered may join; needs ``tls``.
     database : a file to keep registrations and runs in, so that a SuperLink that is started again knows them;
         in memory where None.
-    control_host : the name or address by which this machine itself reaches it, which its certificate must
-        have; ``host``, or 127.0.0.1 where that stands for all interfaces.
     """
 
     def __init__(
@@ -80,23 +75,25 @@ class SuperLink:
         auth: bool = False,
         *,
         database: Path | None = None,
-        control_host: str | None = None,
         poll_seconds: float = POLL_SECONDS,
     ):
         if auth and tls is None:
             raise ValueError("sites can be authenticated over TLS only: give tls, or auth=False")
+        if tls is None and not is_loopback(host):
+            raise ValueError(f"without tls a SuperLink is for loopback only, such as 127.0.0.1, not {host!r}")
         self.folder, self.host, self.tls, self.auth = Path(folder), host, tls, auth
-        self.port, self._is_any = port or 0, port is None
-        self.database = database
-        self.control_host = control_host or ("127.0.0.1" if host in ("0.0.0.0", "::", "") else host)
+        self.port, self.database = port or 0, database
         self.home = self.folder / "flower"
         self._environment = environment(self.home.absolute(), poll_seconds)
+        self._inside = ""  # host:port, once started
         self._process: Guarded | None = None
+        self._gateway: Gateway | None = None
 
     @property
     def address(self) -> str:
         """``host:port`` for sites on this machine; others use its public name with ``port``."""
-        return f"{self.control_host}:{self.port}"
+        host = {"0.0.0.0": INSIDE, "::": "::1"}.get(self.host, self.host)
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     @property
     def process(self) -> Guarded:
@@ -107,26 +104,44 @@ class SuperLink:
 
     def start(self) -> Self:
         """Start it and wait until it takes connections."""
+        from unpooled.flower.gateway import Gateway  # which imports what Flower brings along
+
+        try:
+            self._gateway = gateway = Gateway(self.host, self.port, self.tls)
+        except OSError as error:
+            raise ProcessError(f"cannot listen on {self.host}:{self.port}: {error.strerror}") from None
+        self.port = gateway.port
+        try:
+            self._process = self._started()
+            gateway.start(self._inside)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _started(self) -> Guarded:
+        """The process, at a port that was free."""
         for attempt in range(ATTEMPTS):
-            self.port = free_port(self.host) if self._is_any else self.port
+            port = free_port(INSIDE)
+            self._inside = f"{INSIDE}:{port}"
             self._write_home()
-            process = Guarded("superlink", self._command(), self.folder, self._environment)
+            process = Guarded("superlink", self._command(port), self.folder, self._environment)
             try:
-                process.until(self._is_open, START_SECONDS, "take connections")
+                process.until(functools.partial(_is_open, port), START_SECONDS, "take connections")
+                break
             except ProcessError as error:
                 process.stop()
-                if not (self._is_any and "address already in use" in str(error)) or attempt == ATTEMPTS - 1:
+                if "address already in use" not in str(error) or attempt == ATTEMPTS - 1:
                     raise
             except BaseException:
                 process.stop()
                 raise
-            else:
-                self._process = process
-                break
-        return self
+        return process
 
     def stop(self) -> None:
         """Stop it, with the server app of a run that is under way."""
+        if self._gateway is not None:
+            self._gateway.stop()
         if self._process is not None:
             self._process.stop()
 
@@ -186,8 +201,8 @@ class SuperLink:
     def __exit__(self, *exception: object) -> None:
         self.stop()
 
-    def _command(self) -> list[str]:
-        link = [command("flower-superlink"), "--host", self.host, "--port", str(self.port)]
+    def _command(self, port: int) -> list[str]:
+        link = [command("flower-superlink"), "--host", INSIDE, "--port", str(port)]
         link += ["--disable-runtime-dependency-installation"]
         if self.database is not None:
             link += ["--database", str(self.database)]
@@ -205,14 +220,9 @@ class SuperLink:
             trust = f"root-certificates = {json.dumps(str(Path(self.tls.ca).absolute()))}"
         text = (
             f'[superlink]\ndefault = "{CONNECTION}"\n\n'
-            f'[superlink.{CONNECTION}]\naddress = "{self.address}"\n{trust}\n'
+            f'[superlink.{CONNECTION}]\naddress = "{self._inside}"\n{trust}\n'
         )
         (self.home / "config.toml").write_text(text, encoding="utf-8")
-
-    def _is_open(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection((self.control_host, self.port), 1.0):
-            return True
-        return False
 
     def _flwr(self, *arguments: str) -> dict[str, Any]:
         """What one of Flower's commands answers."""
@@ -232,6 +242,12 @@ class SuperLink:
         if not told.get("success"):
             raise ProcessError(f"{what} failed: {plain(str(told.get('error-message') or told))}")
         return told
+
+
+def _is_open(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((INSIDE, port), 1.0):
+        return True
+    return False
 
 
 def plain(words: str) -> str:

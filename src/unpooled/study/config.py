@@ -60,6 +60,7 @@ class Study:
     seed: int
     minimum_sites: int
     minimum_rows: int
+    norm_bound: float
     join_timeout: float
     round_timeout: float
     grace: float
@@ -200,11 +201,12 @@ def _refuse_together(study: Study, given: Mapping[str, Any]) -> None:
         )
     if study.folds == "sites" and study.intercept == "sites" and study.lam == "cv":
         raise StudyError('model.folds = "sites" leaves out sites whose intercept nobody knows: use a number')
-    if study.aggregate != "mean" and not study.is_federated:
-        raise StudyError(
-            f"solver.aggregate = {study.aggregate!r} is for {', '.join(FEDERATED)}: exact solvers add up "
-            "what sites send"
-        )
+    with_rounds = {"solver.aggregate": (study.aggregate, "mean"), "limits.norm_bound": (study.norm_bound, 0)}
+    for path, (value, default) in with_rounds.items():
+        if value != default and not study.is_federated:
+            raise StudyError(
+                f"{path} = {value!r} is for {', '.join(FEDERATED)}: exact solvers add up what sites send"
+            )
     if study.is_federated:
         if isinstance(study.lam, str):
             raise StudyError(

@@ -104,7 +104,12 @@ class StudyDesk:
         return self._desk[1]
 
     def _check_least(self, request: Request) -> None:
-        """Refuse questions for second-order statistics that guard rows less than the study does."""
+        """Refuse what guards rows less than the study does: Gram matrices of few rows, small minibatches."""
+        if request.kind == "train" and (request.spec["run"]["batch_size"] or 0) != self.study.batch_size:
+            raise StudyError(
+                f"it was asked for minibatches of {request.spec['run']['batch_size']} rows, "
+                f"and solver.batch_size = {self.study.batch_size}"
+            )
         for q, asked in enumerate(request.spec.get("questions", ())):
             names = [name for name in ("features", "working") if name in asked["arrays"]]
             is_second_order = any(request.arrays[f"{q}/{name}"].size for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -142,6 +143,7 @@ def _aggregate(asked: str | float) -> Aggregate:
 
 def _federated(study: Study, problem: Problem, data: SitesData) -> Fitted:
     algorithm = ALGORITHMS[study.solver](local_steps=study.local_steps)
+    bound = study.norm_bound or math.inf
     run = simulate(
         algorithm,
         problem,
@@ -151,7 +153,7 @@ def _federated(study: Study, problem: Problem, data: SitesData) -> Fitted:
         seed=study.seed,
         aggregate=_aggregate(study.aggregate),
         every=study.rounds,  # the objective costs a round of its own
-        engine=Remote(minimum=study.minimum_sites, retries=0),
+        engine=Remote(minimum=study.minimum_sites, retries=0, norm_bound=bound),
         progress=False,
     )
     if run.status != Status.COMPLETED:

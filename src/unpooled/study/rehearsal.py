@@ -22,7 +22,7 @@ from unpooled.wording import counted
 NAMES = {"describe": "agreement", "collect": "summaries", "ask": "fit", "train": "fit", "value": "objective"}
 NAMES |= {"spectra": "curvature", "curve": "curvature", "tally": "columns"}
 HIDDEN = ("share", "clients", "refused_rows", "refused_columns")  # counts that go with other things
-WORDS = {"up": "sums of gradients after local steps", "value": "losses", "top": "bounds of the curvature"}
+WORDS = {"up": "sums of gradients after local steps", "value": "loss", "top": "bounds of the curvature"}
 WORDS |= {"longest": "length of the longest row", "product": "products of the curvature"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import subprocess
 import time
 from pathlib import Path
@@ -11,8 +10,10 @@ from pathlib import Path
 from rich.console import Console
 
 from unpooled.flower.app_folder import Setting, write_app
+from unpooled.flower.certificates import Certificates
 from unpooled.flower.guarded import ProcessError
-from unpooled.flower.superlink import Certificates, RunStatus, SuperLink
+from unpooled.flower.ports import is_loopback
+from unpooled.flower.superlink import RunStatus, SuperLink
 from unpooled.study.board import Board
 from unpooled.study.config import StoppedError, Study, StudyError
 from unpooled.study.events import Follower
@@ -26,21 +27,14 @@ RESTARTS = 3  # of a SuperLink that ends by itself; the answers so far are kept
 SERVER, CLIENT = "unpooled.study.apps:server", "unpooled.study.apps:client"
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine and nothing else."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def refuse_in_clear(study: Study) -> None:
-    """``insecure`` is for trying things out on one machine."""
-    if not is_loopback(study.host):
-        raise StudyError(
-            f"--insecure is for loopback addresses such as 127.0.0.1, and the study's is {study.address}: "
-            "without TLS everyone on the way could read and change what is sent"
-        )
+def refuse_in_clear(study: Study, bind: str | None = None) -> None:
+    """``insecure`` is for trying things out on one machine: neither called nor listened for elsewhere."""
+    for whose, host in (("the study's address", study.host), ("--bind", bind)):
+        if host is not None and not is_loopback(host):
+            raise StudyError(
+                f"--insecure is for loopback addresses such as 127.0.0.1, and {whose} is {host!r}: "
+                "without TLS everyone on the way could read and change what is sent"
+            )
 
 
 def run(
@@ -56,7 +50,7 @@ def run(
     """Run a study over Flower; its summary. ``keys`` None talks in clear, on loopback only."""
     checkpoint = results / "checkpoint"
     _check_folder(results, checkpoint, resume)
-    tls = _tls(study, keys)
+    tls = _tls(study, keys, bind)
     logs = results / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     events = logs / "events.jsonl"
@@ -121,9 +115,9 @@ def _has_ended(link: SuperLink) -> bool:
     return False
 
 
-def _tls(study: Study, keys: Path | None) -> Certificates | None:
+def _tls(study: Study, keys: Path | None, bind: str | None) -> Certificates | None:
     if keys is None:
-        refuse_in_clear(study)
+        refuse_in_clear(study, bind)
         return None
     own = Keys(keys)
     check_server(own, study.host)

@@ -144,6 +144,14 @@ KEYS = (
         10,
         "at a site; also fewer rows that stand out share no Gram matrix, and levels of fewer are not named",
     ),
+    Key(
+        "limits",
+        "norm_bound",
+        "norm_bound",
+        checks.number(0.0),
+        0.0,
+        "solvers with rounds: an upload of a larger norm does not count; 0 for no bound",
+    ),
     Key("limits", "join_timeout", "join_timeout", checks.number(1.0), 3600.0, "seconds to wait for sites"),
     Key(
         "limits", "round_timeout", "round_timeout", checks.number(1.0), 300.0, "seconds to wait for an answer"

@@ -1,10 +1,10 @@
-"""A site's rows as they lie in its file: CSV or Parquet, read by pandas or polars, whichever is there."""
+"""A site's rows as they lie in its file: CSV or Parquet, read by pandas or polars, whichever can."""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -56,23 +56,28 @@ def read(path: Path) -> Table:
     if not name.endswith(CSV + PARQUET):
         known = ", ".join(CSV + PARQUET)
         raise StudyError(f"{path} is neither CSV nor Parquet by its name: it should end in one of {known}")
-    library = next((each for each in ("pandas", "polars") if find_spec(each)), None)
-    if library is None:
-        raise StudyError("reading tables needs pandas or polars: pip install pandas")
     try:
-        frame = _pandas(path) if library == "pandas" else _polars(path)
+        frame = _frame(path)
         columns = {str(column): frame[column] for column in frame.columns}
         found = {column: _column(values) for column, values in columns.items()}
     except StudyError:
         raise
-    except ImportError as error:
-        raise StudyError(f"{path} cannot be read: {error}") from None
     except Exception as error:  # what a library says of a file that it cannot read
         raise StudyError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
     if not len(frame):
         raise StudyError(f"{path} has no rows")
     values = {column: each for column, (each, _) in found.items()}
     return Table(path, values, {column: kind for column, (_, kind) in found.items()}, len(frame))
+
+
+def _frame(path: Path) -> Any:
+    """What the first library reads that is there, with what it needs for such a file."""
+    for read_by in (_pandas, _polars):
+        with contextlib.suppress(ImportError):
+            return read_by(path)
+    if path.name.lower().endswith(PARQUET):
+        raise StudyError(f"{path}: Parquet needs polars, or pandas with pyarrow: pip install pandas pyarrow")
+    raise StudyError(f"{path}: CSV needs pandas or polars: pip install pandas")
 
 
 def _pandas(path: Path) -> Any:

@@ -63,6 +63,7 @@ def _concerns(key: Key, study: Study) -> bool:
         "local_steps": study.solver in FEDERATED,
         "batch_size": study.solver in FEDERATED,
         "aggregate": study.solver in FEDERATED,
+        "norm_bound": study.solver in FEDERATED,
     }
     return of_models.get(key.field, True)
 
