@@ -66,8 +66,7 @@ class Loops:
         keep: Callable[[], Any] = lambda: None,
     ):
         self.algorithm, self.layout, self.dtype = task.algorithm, task.problem.layout, task.dtype
-        self.problem, self.rows = task.problem, rows
-        self.threads = threads
+        self.rows, self.threads = rows, threads
         self.keep = keep
         self.draws = offsets, self.layout.n_outputs, np.uint64(task.seed), task.batch_size or 0
         self._form: tuple[BoundProblem, Any] | None = None  # what was last found, and for which problem
