@@ -16,7 +16,7 @@ import pytest
 import unpooled as up
 from tests.flower.apps import DATA, FAST, OPTIONS, PROBLEM, SCAFFOLD, SITES, STAGES, same
 from tests.flower.certificates import make_certificates, make_key
-from tests.processes import marked, watched
+from tests.processes import commands, watched
 from tests.study.sites import study, tables
 from unpooled.flower import SuperLink, SuperNode, write_app
 from unpooled.flower.environment import QUIET
@@ -67,7 +67,7 @@ def deployment(folder):
             nodes[client.id] = SuperNode(folder / client.id, link.address, *keys, config, patience=150.0)
             stack.enter_context(nodes[client.id])
         yield link, certificates, nodes
-    assert marked(MARK) == {}  # of all that was started, with every run
+    assert commands(MARK) == []  # is left of all that was started, with every run
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_no_process_tells_anybody_anything(started, kind):
     environments = [environment for command, environment in started if kind in command]
     assert environments
     for environment in environments:
-        assert QUIET.items() <= environment.items()
+        assert {name: environment.get(name) for name in QUIET} == QUIET
 
 
 @pytest.mark.slow
