@@ -1,5 +1,7 @@
 """Runs that stop and go on: checkpoints, Ctrl-C, resuming to the same bits or being refused."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -58,7 +60,7 @@ def test_resume_refuses_other_settings(data, tmp_path):
 
 
 def test_a_checkpoint_is_a_run_to_resume(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("unpooled.trial.SAVE_SECONDS", 0.0)
+    monkeypatch.setattr("unpooled.checkpoint.SAVE_SECONDS", 0.0)
     path = tmp_path / "run.run"
 
     class StopError(Exception):
@@ -78,6 +80,45 @@ def test_a_checkpoint_is_a_run_to_resume(data, tmp_path, monkeypatch):
     assert saved.ledger.rounds == 11  # also of rounds that are not recorded
     rest = go(FAST, data, every=3, resume=path, metrics={"n": lambda w: 0.0})
     same_bits(rest, go(FAST, data, every=3, metrics={"n": lambda w: 0.0}))
+
+
+def filling(path, rounds):
+    """A metric after which the next save finds the disk full, in the rounds from one to another."""
+
+    def metric(w):
+        metric.calls += 1
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")  # where it is written first
+        if metric.calls - 1 in rounds:
+            temporary.symlink_to("/dev/full")
+        return 0.0
+
+    metric.calls = 0
+    return {"n": metric}
+
+
+def test_a_full_disk_costs_checkpoints_only(data, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("unpooled.checkpoint.SAVE_SECONDS", 0.0)
+    path, whole = tmp_path / "run.run", go(FAST, data, every=1, metrics={"n": lambda w: 0.0})
+    run = go(FAST, data, every=1, checkpoint=path, metrics=filling(path, range(4, 8)))
+    assert run.status == "completed"
+    same_bits(run, whole)
+    same_bits(up.load(path), whole)  # there was room again
+    assert run.notes == whole.notes
+    [record] = caplog.records
+    assert "run.run cannot be written after round 4 (No space left on device): the run" in record.message
+
+
+def test_a_disk_that_is_full_at_the_end_leaves_the_last_checkpoint(data, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("unpooled.checkpoint.SAVE_SECONDS", np.inf)  # after the first round, and at the end
+    path, whole = tmp_path / "run.run", go(FAST, data, every=1, metrics={"n": lambda w: 0.0})
+    run = go(FAST, data, every=1, checkpoint=path, metrics=filling(path, range(12, 13)))
+    same_bits(run, whole)
+    assert run.notes[-1] == f"The run is not in {path}, which could not be written: save it elsewhere."
+    assert "cannot be written after round 12" in caplog.text
+    assert list(tmp_path.iterdir()) == [path]
+    kept = up.load(path)
+    assert kept.state.round == 1
+    same_bits(go(FAST, data, every=1, resume=kept, metrics={"n": lambda w: 0.0}), whole)
 
 
 def test_ctrl_c_leaves_a_run(data, tmp_path):

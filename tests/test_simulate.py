@@ -222,6 +222,8 @@ def test_bad_parts(data):
         go(FAST, data, metrics=[len])
     with pytest.raises(FileNotFoundError, match=r"checkpoint is to go into .*nowhere, which is not a folder"):
         go(FAST, data, checkpoint="nowhere/a.run")
+    with pytest.raises(IsADirectoryError, match=r"checkpoint is to be the file \., which is a folder"):
+        go(FAST, data, checkpoint=".")
     with pytest.raises(TypeError, match=r"data must be a FederatedData .* got tuple"):
         up.simulate(FAST, PROBLEM, (data.X, data.y), rounds=1)
     with pytest.raises(

@@ -80,13 +80,14 @@ class Federation:
         while self.state.round < until:
             yield self.step()
 
-    def step(self) -> State:
-        """One round."""
+    def step(self, chosen: Array | None = None) -> State:
+        """One round, of the clients that were drawn for it before, or are now."""
         self._settle()
         algorithm, state = self.task.algorithm, self.position.state
         r = state.round
         problem = algorithm.problem_at(self.task.problem, r)
-        chosen, weigh = self._cohort(r), self._weights if self.private is None else self.private.weights
+        chosen = self.draw() if chosen is None else chosen
+        weigh = self._weights if self.private is None else self.private.weights
         sent = algorithm.broadcast(problem, state)
         down = {name: vector.astype(self.task.dtype) for name, vector in sent.items()}
         gathered = self.clients.round(problem, r, down, chosen, weigh, self.aggregate)
@@ -98,8 +99,9 @@ class Federation:
         self.position = Position(state, ledger, gathered.memory)
         return state
 
-    def _cohort(self, round: int) -> Array:
-        """A round's clients."""
+    def draw(self) -> Array:
+        """The clients of the next round: by the seed, or in secret, and then others each time."""
+        round = self.state.round
         if self.private is not None:
             return self.private.cohort(round)
         return sample_cohort(self.task.seed, round, self.data.n_clients, self.cohort)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from unpooled.aggregation import Aggregate, Mean
 from unpooled.algorithms.base import Algorithm
+from unpooled.checkpoint import Checkpoint, check_writable
 from unpooled.curvature import Curvature
 from unpooled.data import FederatedData
 from unpooled.engines.default import default_engine
@@ -74,7 +75,9 @@ def simulate(
         ``CoordinateMedian`` withstand a few clients that send anything.
     privacy : ``CentralDP`` for client-level differential privacy; the algorithm's numbers must be given then.
     engine : where clients run; ``engines.Local()`` where None.
-    checkpoint : a file to save the run to, every few seconds and at the end.
+    checkpoint : a file to save the run to, every few seconds (after every round where the rows are elsewhere)
+        and at the end. If it cannot be written, for want of space, the run goes on and the file stays as it
+        was; a warning is logged once, and the run's notes say so if the end is not in the file.
     resume : a run, or the file of one, to go on from; it must have had the same settings.
     progress : show a bar on stderr; None shows it on a terminal.
 
@@ -86,9 +89,9 @@ def simulate(
     """
     _check_parts(algorithm, problem, data, engine, metrics, checkpoint)
     aggregate = Mean() if aggregate is None else aggregate
-    _check_server(aggregate, privacy, metrics)
-    if privacy is not None or not isinstance(aggregate, Mean):
-        algorithm.check_not_averaged()
+    check_server(algorithm, aggregate, privacy)
+    if metrics and privacy is not None and not privacy.history:
+        raise ValueError("history=False records nothing, so there is no place for metrics")
     rounds = _rounds(rounds, algorithm)
     options: dict[str, Any] = {
         "rounds": rounds,
@@ -128,7 +131,8 @@ def simulate(
         aggregate=aggregate,
         private=private,
         previous=previous,
-        checkpoint=checkpoint,
+        # a round between machines takes far longer than to save it
+        checkpoint=None if checkpoint is None else Checkpoint(Path(checkpoint), isinstance(data, RemoteData)),
         progress=progress,
     )
     curvature = Curvature(problem, data, options["batch_size"])
@@ -185,23 +189,21 @@ def _check_parts(algorithm: Any, problem: Any, data: Any, engine: Any, metrics: 
             raise ValueError(
                 f"metric {name!r} must be a function under a name other than round and objective"
             )
-    if checkpoint is not None and not Path(checkpoint).parent.is_dir():
-        raise FileNotFoundError(f"checkpoint is to go into {Path(checkpoint).parent}, which is not a folder")
+    if checkpoint is not None:
+        check_writable(checkpoint)
 
 
-def _check_server(aggregate: Any, privacy: Any, metrics: Any) -> None:
+def check_server(algorithm: Algorithm, aggregate: Any, privacy: Any) -> None:
     """Refuse what is not an aggregate or a kind of privacy, and what does not go together."""
     if not isinstance(aggregate, Aggregate):
         hint = f"; did you mean {aggregate.__name__}(…)?" if isinstance(aggregate, type) else ""
         raise TypeError(f"aggregate must be Mean(), TrimmedMean(…) or the like, got {aggregate!r}{hint}")
-    if privacy is None:
-        return
-    if not isinstance(privacy, CentralDP):
+    if privacy is not None and not isinstance(privacy, CentralDP):
         raise TypeError(f"privacy must be a CentralDP(…), got {privacy!r}")
-    if not isinstance(aggregate, Mean):
+    if privacy is not None and not isinstance(aggregate, Mean):
         raise ValueError(f"privacy is accounted for means only, not for {aggregate!r}")
-    if metrics and not privacy.history:
-        raise ValueError("history=False records nothing, so there is no place for metrics")
+    if privacy is not None or not isinstance(aggregate, Mean):
+        algorithm.check_not_averaged()
 
 
 def _check_options(options: dict[str, Any], data: FederatedData | RemoteData) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from unpooled.aggregation import Aggregate
 from unpooled.algorithms.base import Algorithm
 from unpooled.arrays import Float
+from unpooled.checkpoint import Checkpoint
 from unpooled.data import FederatedData
 from unpooled.engines.local import DivergenceError
 from unpooled.engines.task import Task
@@ -28,8 +28,6 @@ from unpooled.remote.data import RemoteData
 from unpooled.run import Run, Status
 from unpooled.settings import check_same, describe
 from unpooled.versions import versions
-
-SAVE_SECONDS = 2.0  # the least time between two checkpoints of a run
 
 Result = Callable[[Status, str], Run]
 
@@ -50,7 +48,7 @@ class Trial:
     aggregate: Aggregate
     private: PrivateMean | None
     previous: Run | None
-    checkpoint: str | os.PathLike[str] | None
+    checkpoint: Checkpoint | None
     progress: bool | None
 
     def run(
@@ -99,7 +97,7 @@ class Trial:
         with threadpool_limits(limits=1, user_api="blas"):
             run = self._drive(federation, recorder, growth, result, said)
         if self.checkpoint is not None:
-            run.save(self.checkpoint)
+            self.checkpoint.finish(run)
         return run
 
     def _federation(self, algorithm: Algorithm, settings: dict[str, Any], setup_rounds: int) -> Federation:
@@ -127,7 +125,7 @@ class Trial:
         self, federation: Federation, recorder: Recorder, growth: float, result: Result, said: Sequence[str]
     ) -> Run:
         """Go through the rounds; however it ends, there is a result."""
-        rounds, done, saved = self.options["rounds"], federation.state.round, -math.inf
+        rounds, done = self.options["rounds"], federation.state.round
         last = rounds if self.private is None else self.private.rounds_within(rounds)
         is_recorded = self.private is None or self.private.asked.history
         limit = math.inf
@@ -151,10 +149,9 @@ class Trial:
                             return result(
                                 Status.DIVERGED, f"The objective was {objective:.3g} after round {done}."
                             )
-                    if self.checkpoint is not None and time.monotonic() - saved >= SAVE_SECONDS:
+                    if self.checkpoint is not None and self.checkpoint.is_due():
                         message = f"Saved after round {done} of {rounds}."
-                        result(Status.INTERRUPTED, message).save(self.checkpoint)
-                        saved = time.monotonic()
+                        self.checkpoint.keep(result(Status.INTERRUPTED, message))
                     bar.show(done, objective)
             except DivergenceError as failure:
                 client = self.data.ids[failure.client]

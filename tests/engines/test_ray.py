@@ -2,8 +2,12 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+import uuid
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ import pytest
 import unpooled as up
 from tests.engines import test_touched, test_vacant
 from tests.leftovers import leftovers_ignored
+from tests.processes import marked, until_none, watched
 from tests.runs import ALGORITHMS, FAST, NAMES, PROBLEM, go, same_bits
 
 ray = pytest.importorskip("ray")
@@ -19,9 +24,11 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def engine():
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
-    with leftovers_ignored():
+    mark = uuid.uuid4().hex
+    with pytest.MonkeyPatch.context() as patch, leftovers_ignored():
+        patch.setenv("UNPOOLED_TEST_RAY", mark)
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         ray.init(
             address="local",
             num_cpus=2,
@@ -30,6 +37,7 @@ def engine():
             log_to_driver=False,
             logging_level="ERROR",
         )
+    started = marked(mark)
     try:
         with up.engines.Ray(actors=2) as engine:
             yield engine
@@ -37,6 +45,8 @@ def engine():
     finally:
         with leftovers_ignored():
             ray.shutdown()
+    assert started
+    until_none(mark, started)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=NAMES)
@@ -106,6 +116,47 @@ def test_ctrl_c_leaves_a_run_that_goes_on_elsewhere(engine, small, tmp_path):
     same_bits(go(scaffold, small, rounds=done + 3, every=5), rest)
     again = go(scaffold, small, rounds=done + 3, every=5, resume=run, engine=engine)
     same_bits(rest, again)
+
+
+# Starts a Ray of the engine's own; another process joins it, and leaves it as it was.
+OWN = """
+import subprocess, sys
+import unpooled as up
+from tests.runs import FAST, go
+
+data = up.datasets.sparse_regression(seed=2, n_clients=4, n_rows=20, n_features=10, sparsity=3)
+with up.engines.Ray(actors=2, address=sys.argv[1] or None) as engine:
+    run = go(FAST, data, rounds=2, cohort=3, engine=engine)
+    if not sys.argv[1]:
+        import ray
+        address = ray.get_runtime_context().gcs_address
+        subprocess.run([sys.executable, "-c", sys.argv[2], address], check=True)
+        again = go(FAST, data, rounds=2, cohort=3, engine=engine)
+        assert again.w.tobytes() == run.w.tobytes()
+        assert ray.is_initialized()
+assert run.w.tobytes() == go(FAST, data, rounds=2, cohort=3).w.tobytes()
+print("the same bits")
+"""
+
+
+def test_a_ray_of_ones_own_is_quiet_and_ends_with_the_engine():
+    mark = uuid.uuid4().hex
+    ours = {"RAY_USAGE_STATS_ENABLED": "1", "UNPOOLED_TEST_RAY": mark}  # whatever is set here
+    with watched(mark) as seen:
+        done = subprocess.run(
+            [sys.executable, "-c", OWN, "", OWN],
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, **ours},
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("the same bits") == 2
+    until_none(mark, seen)
+    started = [each for each in seen.values() if "raylet" in each[0] or "gcs_server" in each[0]]
+    assert started
+    for command, variables in started:
+        assert variables["RAY_USAGE_STATS_ENABLED"] == "0", command
 
 
 def test_what_is_refused():

@@ -1,6 +1,5 @@
 """The apps of the tests: what every process of a deployment, and every actor of a simulation, imports."""
 
-import os
 import pickle
 import time
 from pathlib import Path
@@ -22,8 +21,9 @@ DATA = up.FederatedData.from_clients({name: (c.X, c.y) for name, c in zip(SITES,
 PROBLEM = up.Problem(up.Squared(), up.L1(0.05), intercept=True)
 FAST = up.FastFedDA(mu=0.1, gamma=50.0, local_steps=4)
 SCAFFOLD = up.Scaffold(step=0.01, local_steps=3)
+STAGES = up.MCFedDA(mu=0.1, gamma=20.0, local_steps=4, stages=[(1, 0.2, 9.0), (1, 0.05, 99.0)])
 OPTIONS = {"rounds": 2, "cohort": 2, "batch_size": 8, "seed": 7, "every": 2}
-POISONED = 666  # the seed with which the south sends NaN
+POISONED, LOUD = 666, 667  # the seeds with which the south sends NaN, and huge numbers
 
 
 def load(context):
@@ -37,12 +37,13 @@ def name_of(context):
 
 
 class Moody(Desk):
-    """A desk whose uploads are NaN in runs of one seed."""
+    """A desk whose uploads are NaN in runs of one seed, and huge in those of another."""
 
     def handle(self, request):
         reply = super().handle(request)
-        if request.kind == "train" and request.spec["run"]["seed"] == POISONED:
-            reply.arrays["up"][:] = np.nan
+        seed = request.spec["run"]["seed"] if request.kind == "train" else None
+        if seed in (POISONED, LOUD):
+            reply.arrays["up"][:] = np.nan if seed == POISONED else 1e9
         return reply
 
 
@@ -51,11 +52,11 @@ def open_desk(context):
     return Moody(data) if name_of(context) == "south" else Desk(data)
 
 
-def by_strategy(grid, algorithm, rounds=2, **options):
+def by_strategy(grid, algorithm, num_rounds=2, /, **options):
     """The model that Flower's own loop comes to."""
     strategy = CompositeStrategy(algorithm, PROBLEM, **options)
-    result = strategy.start(grid, strategy.initial_arrays(grid), num_rounds=rounds)
-    return *strategy.estimate(result.arrays), result, strategy.notes
+    result = strategy.start(grid, strategy.initial_arrays(grid), num_rounds=num_rounds)
+    return *strategy.estimate(result.arrays), result, strategy
 
 
 def jobs(grid):
@@ -71,16 +72,6 @@ def jobs(grid):
 
 client = client_app(load, name=name_of)
 moody = answering(open_desk, name_of)
-server = ServerApp()
-
-
-@server.main()
-def main(grid, context):
-    seen = jobs(grid)
-    file = Path(context.run_config["out"])
-    temporary = file.with_suffix(".part")
-    temporary.write_bytes(pickle.dumps(seen))
-    os.replace(temporary, file)
 
 
 class Waiting:

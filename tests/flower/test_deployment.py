@@ -1,19 +1,26 @@
-"""The bits of the local engine between real processes on loopback, with TLS and nodes that show keys."""
+"""The bits of the local engine between real processes on loopback, with TLS and nodes that show keys.
+
+What runs there are the programs of docs/engines.md, with other numbers in them.
+"""
 
 import contextlib
 import pickle
+import re
 import signal
 import subprocess
+import uuid
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import unpooled as up
-from tests.flower.apps import DATA, FAST, OPTIONS, PROBLEM, SITES, same
+from tests.flower.apps import DATA, FAST, OPTIONS, PROBLEM, SCAFFOLD, SITES, STAGES, same
 from tests.flower.certificates import make_certificates, make_key
+from tests.processes import commands, watched
 from tests.study.sites import study, tables
 from unpooled.flower import SuperLink, SuperNode, write_app
-from unpooled.flower.environment import command, environment
+from unpooled.flower.environment import QUIET, command, environment
 from unpooled.flower.guarded import ProcessError
 from unpooled.remote.messages import Reply
 from unpooled.study import joining, table
@@ -21,6 +28,19 @@ from unpooled.study.config import StudyError
 from unpooled.study.desk import StudyDesk
 
 ROOT = Path(__file__).parents[2]
+MARK = uuid.uuid4().hex  # in the environment of all that is started here
+
+
+def documented(name, numbers, algorithm=None):
+    """A program of docs/engines.md, with other numbers in it, and another algorithm."""
+    page = (ROOT / "docs" / "engines.md").read_text("utf-8")
+    [program] = re.findall(rf"```python\n(# {name}\.py: .*?)```", page, re.DOTALL)
+    if algorithm is not None:
+        numbers = {**numbers, "up.FastFedDA()": f"up.{algorithm}".replace("inf", "float('inf')")}
+    for old, new in numbers.items():
+        assert old in program
+        program = program.replace(old, new)
+    return program
 
 
 @pytest.fixture(scope="module")
@@ -33,39 +53,86 @@ def deployment(folder):
     """A SuperLink, its certificates and a SuperNode for every site."""
     with contextlib.ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setenv("PYTHONPATH", f"{ROOT / 'src'}:{ROOT}")
+        patch.setenv("PYTHONPATH", f"{ROOT / 'src'}:{ROOT}:{folder / 'programs'}")
+        patch.setenv("UNPOOLED_TEST_DEPLOYMENT", MARK)
+        patch.setenv("FLWR_TELEMETRY_ENABLED", "1")  # whatever is set here
         certificates = make_certificates(folder / "keys")
         link = stack.enter_context(SuperLink(folder / "link", tls=certificates, auth=True))
         nodes = {}
-        for name in SITES:
-            private, public = make_key(folder / "keys", name)
-            link.register(public, name)
-            config = {"client-id": name, "folder": str(folder)}
+        for client in DATA:
+            private, public = make_key(folder / "keys", client.id)
+            link.register(public, client.id)
+            np.savez(folder / f"{client.id}.npz", X=client.X, y=client.y)
+            config = {"client-id": client.id, "folder": str(folder), "path": str(folder / f"{client.id}.npz")}
             keys = certificates.ca, private
-            nodes[name] = SuperNode(folder / name, link.address, *keys, config, patience=150.0)
-            stack.enter_context(nodes[name])
+            nodes[client.id] = SuperNode(folder / client.id, link.address, *keys, config, patience=150.0)
+            stack.enter_context(nodes[client.id])
         yield link, certificates, nodes
+    assert commands(MARK) == []  # is left of all that was started, with every run
 
 
 @pytest.fixture(scope="module")
-def seen(deployment, folder):
+def programs(folder):
+    """The programs of the page: those of the sites, and one for each run."""
+    here, few = {"/srv": str(folder)}, {'"rounds": 100, "cohort": 10': f"**{OPTIONS}"}
+    everyone = {"fraction_train=0.5": "fraction_train=1.0", "num_rounds=20": "num_rounds=2"}
+    texts = {
+        "client": documented("client", {}),
+        "exact": documented("exact", here),
+        "rounds": documented("rounds", here | few, FAST),
+        "scaffold": documented("strategy", {"/srv/model": f"{folder}/scaffold"} | everyone, SCAFFOLD),
+        "stages": documented("strategy", {"/srv/model": f"{folder}/stages"} | everyone, STAGES),
+    }
+    (folder / "programs").mkdir()
+    for name, text in texts.items():
+        (folder / "programs" / f"documented_{name}.py").write_text(text)
+    return [name for name in texts if name != "client"]
+
+
+@pytest.fixture(scope="module")
+def started(programs, deployment, folder):
+    """The processes that were there while all programs ran, side by side."""
     link, _, _ = deployment
-    app = write_app(folder / "app", "tests.flower.apps:server", "tests.flower.apps:client", {"out": ""})
-    run = link.run(app, {"out": str(folder / "seen.pickle")})
-    status = link.wait(run, 300.0)
-    assert status.is_completed, (folder / "link" / f"run-{run}.log").read_text()
-    return pickle.loads((folder / "seen.pickle").read_bytes())
+    with watched(MARK) as seen:
+        runs = [
+            link.run(write_app(folder / f"app-{name}", f"documented_{name}:app", "documented_client:app"))
+            for name in programs
+        ]
+        for run in runs:
+            assert link.wait(run, 400.0).is_completed, (folder / "link" / f"run-{run}.log").read_text()
+    return list(seen.values())
 
 
-def test_an_exact_solve_has_the_same_bits(seen):
+def model(file):
+    with np.load(file) as arrays:
+        return arrays["w"], arrays["intercept"]
+
+
+def test_an_exact_solve_has_the_same_bits(started, folder):
     here = up.solve(PROBLEM, DATA)
-    assert seen["sites"] == SITES
-    assert same((seen["solve"].w, seen["solve"].intercept), (here.w, here.intercept))
+    assert same(model(folder / "exact" / "model.npz"), (here.w, here.intercept))
 
 
-def test_minibatches_of_a_cohort_have_the_same_bits(seen):
+def test_minibatches_of_a_cohort_have_the_same_bits(started, folder):
     here = up.simulate(FAST, PROBLEM, DATA, **OPTIONS)
-    assert same(seen["fast"], (here.w, here.intercept))
+    assert same(model(folder / "rounds" / "model.npz"), (here.w, here.intercept))
+    kept = up.load(folder / "rounds" / "checkpoint.run")
+    assert kept.status == "completed"
+    assert kept.ledger == here.ledger
+
+
+@pytest.mark.parametrize(("name", "algorithm"), [("scaffold", SCAFFOLD), ("stages", STAGES)])
+def test_memory_and_stages_have_the_same_bits_in_flowers_loop(started, folder, name, algorithm):
+    here = up.simulate(algorithm, PROBLEM, DATA, rounds=2)
+    assert same(model(folder / f"{name}.npz"), (here.w, here.intercept))
+
+
+@pytest.mark.parametrize("kind", ["flower-superlink", "flower-supernode", "serverapp", "clientapp"])
+def test_no_process_tells_anybody_anything(started, kind):
+    environments = [environment for command, environment in started if kind in command]
+    assert environments
+    for environment in environments:
+        assert {name: environment.get(name) for name in QUIET} == QUIET
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import runs
 from unpooled.flower.environment import QUIET, command, environment
 from unpooled.flower.guarded import Guarded, ProcessError
 
@@ -27,14 +28,6 @@ def until(is_so, seconds=30.0):
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-def runs(pid):
-    """Whether a process is there and not a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def pids(log):

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import marked
+
 MARK = "UNPOOLED_TEST_TERMINAL"  # in the environment of a command and of all that it starts
 SECONDS = 400.0  # Flower takes 180 to give up a reply that was cut off in the middle
 
@@ -39,13 +41,7 @@ class Terminal:
 
     def running(self):
         """Everything that belongs to it, whoever is its parent now."""
-        found = set()
-        for entry in Path("/proc").iterdir():
-            with contextlib.suppress(OSError):
-                is_ours = entry.name.isdigit() and self.mark.encode() in (entry / "environ").read_bytes()
-                if is_ours and (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z":
-                    found.add(int(entry.name))
-        return found
+        return set(marked(self.mark))
 
     def kill(self):
         """A power cut: everything without a word, also what is just being started."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -42,6 +43,7 @@ def server_app(
     folder: str | os.PathLike[str] | None = None,
     min_available_nodes: int = 2,
     min_train_nodes: int | None = None,
+    norm_bound: float = math.inf,
     wait: float = 600.0,
     then: Callable[[Any], None] | None = None,
     weights: Any = "samples",
@@ -54,17 +56,20 @@ def server_app(
     problem : what to fit.
     run : ``solve``, ``path``, ``cross_validate``, or any function of (problem, data, **options).
     algorithm : run this algorithm's rounds (``simulate``) instead.
-    options : of ``run`` or ``simulate``.
+    options : of ``run``; or of ``simulate``, among them ``rounds``, ``cohort`` (how many clients train in a
+        round: what ``fraction_train`` is to ``CompositeStrategy``), ``seed``, ``aggregate``, ``privacy``.
     folder : for checkpoints, written in every round, and results (``model.npz``, ``summary.txt``). A server
         app that is started again with the same folder and settings goes on where the last one stood, and ends
-        with the same bits. None keeps nothing.
+        with the same bits. None keeps nothing. A disk that is full costs the checkpoints, not the run.
     min_available_nodes, wait : nodes that must be there before anything begins, and how long that may take.
     min_train_nodes : clients whose uploads must count for an algorithm's round to count; None for all. An
         exact answer needs everyone.
-    then : is given the result.
+    norm_bound : an upload of a larger norm is refused in an algorithm's rounds, and its client named.
+    then : is given the result, also where ``folder`` cannot take it.
     weights : of the clients, as in ``FederatedData``.
     transport : options of ``GridTransport``: ``timeout``, ``quorum``, ``grace``, …
     """
+    engine = Remote(minimum=min_train_nodes, norm_bound=norm_bound)
     app = serverapp().ServerApp()
 
     @app.main()  # type: ignore[untyped-decorator]
@@ -72,17 +77,18 @@ def server_app(
         carried = GridTransport(grid, **transport)
         here = carried.wait_for(min_available_nodes, wait)
         log.info("%d sites are there: %s", len(here), ", ".join(map(repr, here)))
-        engine = Remote(minimum=min_train_nodes)
         task: Callable[[RemoteData], Any]
         if algorithm is not None:
             task = functools.partial(_rounds, algorithm, problem, engine, dict(options or {}), folder)
         else:
             task = functools.partial(_exact, run, problem, engine, dict(options or {}))
         result = fit(carried, task, folder if algorithm is None else None, weights)
-        if folder is not None:
-            write_result(Path(folder), result)
-        if then is not None:
-            then(result)
+        try:
+            if folder is not None:
+                write_result(Path(folder), result)
+        finally:
+            if then is not None:
+                then(result)
 
     return app
 
