@@ -3,7 +3,7 @@
 #   make test   installs into .venv and runs linters, type checker and the whole test suite
 # and one that measures, with its peers (2 GB) in an environment of their own:
 #   make bench  installs into .venv-bench, prints a table of ratios and writes it to out/bench
-#               (BENCH="--quick", BENCH="--only speed", BENCH="--full --data …", see docs/performance.md)
+#               (BENCH="--quick", BENCH="--only speed", BENCH="--data …", see docs/performance.md)
 # and one that checks what confidence intervals promise, on 500 data sets each:
 #   make check-statistics  prints coverage, false discoveries and rejections of the tests of sites
 PYTHON ?= python3

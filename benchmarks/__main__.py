@@ -15,7 +15,18 @@ from benchmarks.options import Options
 from benchmarks.row import Row
 
 # A section is a module with ``rows(options)``, which yields the rows it measured.
-SECTIONS = ("speed", "flower", "limit", "threads", "exact", "growth", "latency", "drift")
+SECTIONS = (
+    "speed",
+    "flower",
+    "limit",
+    "threads",
+    "singular",
+    "exact",
+    "growth",
+    "sparse",
+    "latency",
+    "drift",
+)
 
 BUSY = 0.5  # processes running before we begin
 
@@ -24,8 +35,7 @@ out, progress = Console(highlight=False, width=160), Console(stderr=True, highli
 
 def main(
     only: Annotated[list[str] | None, typer.Option(help=f"A section: {', '.join(SECTIONS)}.")] = None,
-    quick: Annotated[bool, typer.Option(help="Fewer repeats, a short drift.")] = False,
-    full: Annotated[bool, typer.Option(help="The drift over all 15 000 rounds.")] = False,
+    quick: Annotated[bool, typer.Option(help="Fewer repeats, a short drift, fewer sparse rows.")] = False,
     data: Annotated[Path | None, typer.Option(help="mnist_by_writer.npz, for the EMNIST-10 shape.")] = None,
     folder: Annotated[Path, typer.Option("--out", help="Where bench.json and bench.md go.")] = Path(
         "out/bench"
@@ -37,7 +47,7 @@ def main(
         raise typer.BadParameter(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
     if data is not None and not data.exists():
         raise typer.BadParameter(f"there is no {data}")
-    options, facts, rows = Options(quick, full, data), machine.facts(), list[Row]()
+    options, facts, rows = Options(quick, data), machine.facts(), list[Row]()
     if facts["load before"] > BUSY:
         progress.print(
             f"The load of this machine is {facts['load before']}: ratios will suffer from what else runs."

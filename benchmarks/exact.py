@@ -21,7 +21,6 @@ SECTION = "exact"
 CLIENTS = 10
 TOLERANCE = 1e-8  # ours, a certified part of the null model's loss
 AGREEMENT = 1e-6  # of the objective: a peer that ends further above ours solved something easier
-REPEATS = 3  # a turn takes seconds
 
 Fit = Callable[[Any, Any, float], Any]
 
@@ -110,10 +109,10 @@ PEERS: dict[str, tuple[str, Fit, Fit]] = {
 def rows(options: Options) -> Iterator[Row]:
     """Times as fast as each peer, on each task."""
     for task in TASKS:
-        yield from _against_peers(task)
+        yield from _against_peers(task, options)
 
 
-def _against_peers(task: Task) -> Iterator[Row]:
+def _against_peers(task: Task, options: Options) -> Iterator[Row]:
     X, y = np.asarray(task.data.X), task.data.y
     lam = float(task.problem.penalty.lam)
     fit = up.solve(task.problem, task.data, tol=TOLERANCE)
@@ -132,7 +131,7 @@ def _against_peers(task: Task) -> Iterator[Row]:
         w = np.ravel(_quietly(solve, X, y, lam).coef_)
         excess[name] = task.problem.objective(w, task.data) / fit.certificate.objective - 1.0
         turns[name] = lambda solve=solve: _quietly(solve, X, y, lam)
-    times = alternate(turns, REPEATS)
+    times = alternate(turns, options.repeats)
     for name, above in excess.items():
         low, high = times.spread(name, "unpooled")
         seconds = f"{times.median('unpooled'):.2f} s; {low:.2f}–{high:.2f}"

@@ -59,28 +59,30 @@ GROWING = {
 def rows(options: Options) -> Iterator[Row]:
     """An exponent for every size that can grow, and the memory a run needs."""
     for field, (values, words) in GROWING.items():
-        seconds = _times([dataclasses.replace(Size(), **{field: value}) for value in values], options)
-        exponent = float(np.polyfit(np.log(values), np.log(seconds), 1)[0])
-        shown = ", ".join(f"{n}: {1e3 * t:.3g}" for n, t in zip(values, seconds, strict=True))
-        yield Row(SECTION, f"time of a round ∝ {words}, to the power", exponent, "", detail=f"ms at {shown}")
-    yield _memory((50, 100) if options.quick else (50, 100, 200, 400))
+        shapes = [dataclasses.replace(Size(), **{field: value}).shape() for value in values]
+        yield exponent(SECTION, f"a round ∝ {words}", values, round_seconds(shapes, options))
+    yield memory(SECTION, MEMORY, (50, 100) if options.quick else (50, 100, 200, 400))
 
 
-def _times(sizes: Sequence[Size], options: Options) -> list[float]:
-    """Seconds of a round at every size."""
+def round_seconds(shapes: Sequence[Shape], options: Options) -> list[float]:
+    """The median time of a round of every shape."""
     turns: dict[str, Callable[[], object]] = {}
-    for size in sizes:
-        shape = size.shape()
+    for shape in shapes:
         engine = DEFAULT.engine(DEFAULT.work(shape))
         engine.run(shape.rounds)
         turns[shape.name] = lambda engine=engine, n=shape.rounds: engine.run(n)
     times = alternate(turns, options.repeats)
-    return [times.median(size.shape().name) / size.shape().rounds for size in sizes]
+    return [times.median(shape.name) / shape.rounds for shape in shapes]
 
 
-# In a process of its own: the peak that the operating system counts, the data and all libraries included.
+def exponent(section: str, words: str, sizes: Sequence[int], seconds: Sequence[float]) -> Row:
+    """The slope of a time over a size, both as logarithms."""
+    power = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+    shown = ", ".join(f"{n}: {1e3 * t:.3g}" for n, t in zip(sizes, seconds, strict=True))
+    return Row(section, f"time of {words}, to the power", power, "", detail=f"ms at {shown}")
+
+
 MEMORY = """
-import pathlib, resource, sys
 import numpy as np, unpooled as up
 n = int(sys.argv[1]) * 10**6 // (4 * 784)
 rng = np.random.default_rng(0)
@@ -90,6 +92,12 @@ algorithm = up.FastFedDA(mu=1e-3, gamma=250, schedule="uniform")
 problem = up.Problem(up.Softmax(10), up.L1(1e-4))
 run = up.simulate(algorithm, problem, data, rounds=20, cohort=36, batch_size=25)
 assert run.status == "completed", run.message
+"""
+
+# In a process of its own: the peak that the operating system counts, the data and all libraries included.
+PEAK = """
+import pathlib, resource, sys
+{code}
 if sys.platform == "linux":  # what getrusage tells there is that of the parent, where it is more
     text = pathlib.Path("/proc/self/status").read_text()
     peak = 1024 * int(text.split("VmHWM:")[1].split()[0])
@@ -99,15 +107,15 @@ print(peak)
 """
 
 
-def _memory(megabytes: Sequence[int]) -> Row:
-    """The slope of a process's peak memory over the size of its data."""
-    peaks = []
-    for size in megabytes:
-        done = subprocess.run(
-            [sys.executable, "-c", MEMORY, str(size)], check=True, capture_output=True, text=True
-        )
-        peaks.append(int(done.stdout) / 1e6)
+def memory(section: str, code: str, megabytes: Sequence[int]) -> Row:
+    """The slope of a process's peak memory over the size of its data, which its argument asks for in MB."""
+    peaks = [_peak(code, size) / 1e6 for size in megabytes]
     slope = float(np.polyfit(megabytes, peaks, 1)[0])
     shown = ", ".join(f"{n}: {peak:.0f}" for n, peak in zip(megabytes, peaks, strict=True))
     detail = f"peak in MB with so many MB of data, {shown}"
-    return Row(SECTION, "peak memory a byte of data", slope, "×", detail=detail)
+    return Row(section, "peak memory a byte of data", slope, "×", detail=detail)
+
+
+def _peak(code: str, size: int) -> int:
+    command = [sys.executable, "-c", PEAK.format(code=code), str(size)]
+    return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)

@@ -12,7 +12,19 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-PACKAGES = ("unpooled", "numpy", "scipy", "numba", "jax", "torch", "flwr", "ray")
+PACKAGES = (
+    "unpooled",
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-learn",
+    "jax",
+    "torch",
+    "flwr",
+    "ray",
+    "celer",
+    "skglm",
+)
 
 
 def facts() -> dict[str, Any]:

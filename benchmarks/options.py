@@ -12,10 +12,9 @@ from benchmarks.shapes import Shape, paper_shapes
 
 @dataclass(frozen=True)
 class Options:
-    """``quick`` repeats less, ``full`` runs the drift to 15 000 rounds, ``data`` is MNIST by writer."""
+    """``quick`` repeats less and has smaller runs, ``data`` is MNIST by writer."""
 
     quick: bool = False
-    full: bool = False
     data: Path | None = None
 
     @property

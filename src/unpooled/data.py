@@ -185,7 +185,7 @@ class FederatedData:
         weights: Weights = "samples",
         dtype: DTypeLike | None = None,
     ) -> FederatedData:
-        """Parquet files that need not fit into memory: a folder of them, some, or one.
+        """Parquet or Arrow (Feather) files that need not fit into memory: a folder of them, some, or one.
 
         Every file is a client, named after the file; or ``client`` names the column that tells. ``features``
         are all columns not named otherwise, the same in every file. The rows are written once to a folder in

@@ -1,8 +1,8 @@
-"""Parquet files as memory-mapped arrays: converted once, batch by batch, into a folder of .npy files.
+"""Parquet and Arrow files as memory-mapped arrays: converted once, batch by batch, into .npy files.
 
-Parquet is compressed and stored by column; a local step wants rows at random places. So the rows are written
-once in the form that FederatedData has, sorted by client, and read back as mappings: the operating system
-brings in the pages that are used and drops them when memory is short.
+Both are stored by column, and mostly compressed; a local step wants rows at random places. So the rows are
+written once in the form that FederatedData has, sorted by client, and read back as mappings: the operating
+system brings in the pages that are used and drops them when memory is short.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from unpooled import validation
+from unpooled import column_files, validation
 from unpooled.validation import Rows
 
 BATCH = 1 << 19  # numbers decoded at a time
@@ -70,7 +70,7 @@ def mapped(
     cache: str | os.PathLike[str],
     dtype: DTypeLike | None,
 ) -> Mapped:
-    """The arrays of Parquet files, converted unless ``cache`` already has them from the files as they are."""
+    """The arrays of such files, converted unless ``cache`` already has them from the files as they are."""
     files = _files(source)
     columns, natural = _columns(files, target, features, client, sample_weight)
     dtype = validation.precision(natural if dtype is None else dtype)
@@ -94,30 +94,18 @@ def _files(source: Source) -> list[Path]:
     """The files of a folder, in order of their names, or the files that were given."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        known = column_files.SUFFIXES
+        files = sorted(f for f in path.iterdir() if f.suffix in known) if path.is_dir() else [path]
         if not files:
-            raise FileNotFoundError(f"there is no .parquet file in {path}")
+            raise FileNotFoundError(f"there is no {', '.join(known[:-1])} or {known[-1]} file in {path}")
     else:
         files = [Path(name) for name in source]
     if not files:
-        raise ValueError("no Parquet files were given")
+        raise ValueError("no files were given")
     for file in files:
         if not file.is_file():
             raise FileNotFoundError(f"there is no file {file}")
     return files
-
-
-def _reader(file: Path) -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError("Parquet is read by pyarrow: pip install 'unpooled[data]' brings it") from error
-    try:
-        # a buffer makes pyarrow read pages as they are needed, not whole row groups
-        return pyarrow.parquet.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
-    except pyarrow.ArrowInvalid as error:
-        raise ValueError(f"{file} is not a Parquet file, or it is damaged ({error})") from error
 
 
 def _columns(
@@ -126,8 +114,8 @@ def _columns(
     """What is read, and the precision that holds it; refused where the files do not all have it."""
     columns, dtypes, known = Columns(target, (), client, weight), set(), {}
     for file in files:
-        with _reader(file) as reader:
-            schema = reader.schema_arrow
+        with column_files.opened(file) as source:
+            schema = source.schema
         for name in columns.special:
             if name not in schema.names:
                 raise ValueError(f"{file} has no column {name!r}; it has {validation.listing(schema.names)}")
@@ -182,8 +170,8 @@ def _dtype(kind: Any) -> np.dtype[Any] | None:
 
 
 def _batches(file: Path, columns: list[str], n: int) -> Iterator[Any]:
-    with _reader(file) as reader:
-        yield from reader.iter_batches(batch_size=n, columns=columns, use_threads=False)
+    with column_files.opened(file) as source:
+        yield from source.batches(columns, n)
 
 
 def _convert(files: list[Path], columns: Columns, dtype: np.dtype[Any], folder: Path) -> None:
@@ -233,12 +221,14 @@ def _rows(files: list[Path], client: str | None) -> Rows:
 
 
 def _n_rows(file: Path) -> int:
-    with _reader(file) as reader:
-        return int(reader.metadata.num_rows)
+    with column_files.opened(file) as source:
+        return source.n_rows
 
 
 def _column_codes(files: list[Path], client: str) -> tuple[list[Any], NDArray[np.int64]]:
     """The distinct values of a column, first come first, and for each row which one it has."""
+    import pyarrow
+
     number: dict[Any, int] = {}
     codes: list[NDArray[np.int64]] = []
     for file in files:
@@ -249,6 +239,8 @@ def _column_codes(files: list[Path], client: str) -> tuple[list[Any], NDArray[np
                 row = at + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
                 raise ValueError(f"{file}: the client id {client!r} is missing at row {row}")
             at += len(column)
+            if pyarrow.types.is_dictionary(column.type):
+                column = column.dictionary_decode()  # it may list values that no row has
             column = column.dictionary_encode()
             own = [number.setdefault(value, len(number)) for value in column.dictionary.to_pylist()]
             codes.append(np.array(own, dtype=np.int64)[column.indices.to_numpy()])
