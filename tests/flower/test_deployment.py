@@ -129,10 +129,10 @@ def test_memory_and_stages_have_the_same_bits_in_flowers_loop(started, folder, n
 
 @pytest.mark.parametrize("kind", ["flower-superlink", "flower-supernode", "serverapp", "clientapp"])
 def test_no_process_tells_anybody_anything(started, kind):
-    environments = [environment for command, environment in started if kind in command]
-    assert environments
-    for environment in environments:
-        assert {name: environment.get(name) for name in QUIET} == QUIET
+    own = [variables for line, variables in started if kind in line]
+    assert own
+    for variables in own:
+        assert {name: variables.get(name) for name in QUIET} == QUIET
 
 
 @pytest.mark.slow
