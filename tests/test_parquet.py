@@ -157,6 +157,8 @@ def test_columns_that_differ_are_named(folder, suffix, tmp_path):
         read(folder, tmp_path)
     with pytest.raises(ValueError, match="'out' is among the features and has another role"):
         read(folder, tmp_path, features=["out"])
+    with pytest.raises(TypeError, match="features must be a list of columns, got the single string 'dose'"):
+        read(folder, tmp_path, features="dose")
     with pytest.raises(ValueError, match="the feature 'dose' occurs twice"):
         read(folder, tmp_path, features=["dose", "dose"])
     (folder / f"d{suffix}").unlink()

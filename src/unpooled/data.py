@@ -140,8 +140,7 @@ class FederatedData:
         Columns of categories become numbers with ``preprocessing.encode``.
         """
         available = list(df.columns)
-        if isinstance(features, str):
-            raise TypeError(f"features must be a list of columns, got the single string {features!r}")
+        validation.refuse_single("features", "columns", features)
         special = [target, client] + ([] if sample_weight is None else [sample_weight])
         for name in special:
             if name not in available:
@@ -192,6 +191,7 @@ class FederatedData:
         ``cache``, as large as X uncompressed, and mapped from there: a run reads the pages it needs. Needs
         pyarrow (the extra "data"). ``dtype`` "float32" halves the size; None keeps the columns' precision.
         """
+        validation.refuse_single("features", "columns", features)
         rows, X, y, s, names = mapped(source, target, features, client, sample_weight, cache, dtype)
         return cls._checked(rows, X, y, s, weights, None, names)
 
@@ -301,8 +301,7 @@ class FederatedData:
 
     def subset(self, ids: Iterable[ClientId]) -> FederatedData:
         """These clients only, in sorted order, with their π_k in proportion; views if they are neighbours."""
-        if isinstance(ids, str):
-            raise TypeError(f"ids must be a list of clients, got the single string {ids!r}")
+        validation.refuse_single("ids", "clients", ids)
         chosen = sorted({self.index(name) for name in ids})
         if not chosen:
             raise ValueError("a subset needs at least one client")

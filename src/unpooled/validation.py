@@ -212,6 +212,12 @@ def gather(X: Any, order: NDArray[np.intp] | None) -> Any:
     return out
 
 
+def refuse_single(name: str, of: str, value: Any) -> None:
+    """Refuse a string where a list is meant: it would be taken letter by letter."""
+    if isinstance(value, str):
+        raise TypeError(f"{name} must be a list of {of}, got the single string {value!r}")
+
+
 def refuse_copy(X: Any, because: str) -> None:
     """Refuse to load the whole of a memory-mapped array."""
     if is_mapped(X):
