@@ -74,7 +74,7 @@ def deployment(folder):
 @pytest.fixture(scope="module")
 def programs(folder):
     """The programs of the page: those of the sites, and one for each run."""
-    here, few = {"/srv": str(folder)}, {'"rounds": 100, "cohort": 10': f"**{OPTIONS}"}
+    here, few = {"/srv": str(folder)}, {'"rounds": 100, "cohort": 2': f"**{OPTIONS}"}
     everyone = {"fraction_train=0.5": "fraction_train=1.0", "num_rounds=20": "num_rounds=2"}
     texts = {
         "client": documented("client", {}),

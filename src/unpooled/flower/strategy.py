@@ -31,11 +31,11 @@ from unpooled.engines.local import DivergenceError
 from unpooled.engines.task import Task
 from unpooled.federation import WEIGHTINGS, Federation, Position
 from unpooled.flower.installed import app, serverapp
+from unpooled.flower.letters import Letters
 from unpooled.flower.loss import mean_loss, questions
-from unpooled.flower.mailbox import LEEWAY
-from unpooled.flower.records import array_record, arrays_of, request_record
+from unpooled.flower.records import array_record, arrays_of
 from unpooled.flower.relay import Asked, Relay
-from unpooled.flower.transport import GridTransport, answer
+from unpooled.flower.transport import GridTransport
 from unpooled.ledger import Ledger
 from unpooled.privacy import CentralDP, Spent
 from unpooled.privacy.private_mean import PrivateMean
@@ -43,7 +43,6 @@ from unpooled.problem import Problem
 from unpooled.remote.data import RemoteData
 from unpooled.remote.engine import Remote
 from unpooled.remote.failures import TooFewClientsError
-from unpooled.remote.messages import Failure, Holder, Reply, Request
 from unpooled.sampling import cohort as sample_cohort
 from unpooled.simulate import check_server
 
@@ -135,8 +134,8 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         self._choices: list[str] = []  # what was chosen for the algorithm, and for privacy
         self._federation: Federation | None = None
         self._relay: Relay | None = None
+        self._letters: Letters | None = None
         self._drawn: Array | None = None  # the clients of the round under way
-        self._sent: list[tuple[Any, Holder]] = []
         self._penalty = 0.0  # at the model that was last asked about
 
     @property
@@ -171,8 +170,9 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
 
     def configure_train(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Iterable[Any]:
         """The messages of a round: what the algorithm broadcasts, to the nodes that are drawn for it."""
-        federation, relay = self._open(grid), self._relay
+        federation, relay, letters = self._open(grid), self._relay, self._letters
         assert relay is not None
+        assert letters is not None
         position = federation.position
         federation.position = dataclasses.replace(position, state=State(self.round, arrays_of(arrays)))
         relay.answers, self._drawn = None, None
@@ -182,16 +182,17 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         try:
             federation.step(self._drawn)
         except Asked as asked:
-            return self._messages(asked.requests, "train", grid, server_round)
+            return letters.write(asked.requests, "train", server_round)
         raise AssertionError("a round asks its clients")
 
     def aggregate_train(self, server_round: int, replies: Iterable[Any]) -> tuple[Any, Any]:
         """The next state; None where too few uploads count, and then the round is done again."""
-        relay, federation = self._relay, self.federation
-        assert relay is not None
+        relay, federation, letters = self._relay, self.federation, self._letters
         if self._drawn is None:
             return None, None
-        relay.answers = self._answers(replies)
+        assert relay is not None
+        assert letters is not None
+        relay.answers = letters.read(replies)
         try:
             state = federation.step(self._drawn)
         except TooFewClientsError as error:
@@ -215,21 +216,21 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         """Ask for the loss of the model that the state stands for."""
         if not self.fraction_evaluate:
             return []
-        data = self.federation.data
+        data, letters = self.federation.data, self._letters
         assert isinstance(data, RemoteData)
+        assert letters is not None
         size = max(self.min_evaluate_nodes, round(self.fraction_evaluate * data.n_clients))
         w, intercept = self.estimate(arrays)
         self._penalty = float(self.problem.penalty.value(w))
         chosen = sample_cohort(self.seed, self.round, data.n_clients, size)
-        return self._messages(
-            questions(data, self.problem, w, intercept, chosen), "evaluate", grid, server_round
-        )
+        return letters.write(questions(data, self.problem, w, intercept, chosen), "evaluate", server_round)
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Any]) -> Any:
         """The mean loss, weighted as in training, and the objective."""
-        data = self.federation.data
+        data, letters = self.federation.data, self._letters
         assert isinstance(data, RemoteData)
-        loss = mean_loss(data, self._answers(replies))
+        assert letters is not None
+        loss = mean_loss(data, letters.read(replies))
         if loss is None:
             return None
         return app().MetricRecord({"loss": loss, "objective": loss + self._penalty})
@@ -250,7 +251,7 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
             return self._federation
         transport = GridTransport(grid)
         transport.wait_for(self.min_available_nodes, self.wait)
-        self._relay = Relay(transport, "train")
+        self._relay, self._letters = Relay(transport, "train"), Letters(transport)
         data = RemoteData.of(self._relay)
         states = np.dtype(np.float64 if self.dtype is None else self.dtype)
         data = data if self.dtype is None else data.astype(self.dtype)
@@ -293,37 +294,3 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
             return False
         log.warning("no more rounds after %d of %d: %s", self.round, self.rounds, private.spent(self.round))
         return True
-
-    def _messages(
-        self, requests: dict[Holder, Request], kind: str, grid: Any, server_round: int
-    ) -> Iterable[Any]:
-        """A message to each holder that is there."""
-        assert self._relay is not None
-        transport = self._relay.transport
-        assert isinstance(transport, GridTransport)
-        nodes = transport.roster.look()
-        self._sent = [
-            (
-                app().Message(
-                    content=request_record(request),
-                    dst_node_id=nodes[holder].node,
-                    message_type=kind,
-                    group_id=str(server_round),
-                    ttl=transport.timeout + LEEWAY,
-                ),
-                holder,
-            )
-            for holder, request in requests.items()
-            if holder in nodes
-        ]
-        return [message for message, _ in self._sent]
-
-    def _answers(self, replies: Iterable[Any]) -> dict[Holder, Reply | Failure]:
-        """Replies by holder: a message's id tells, because Flower's own errors come from no node."""
-        holders = {message.metadata.message_id: holder for message, holder in self._sent}
-        found: dict[Holder, Reply | Failure] = {}
-        for reply in replies:
-            holder = holders.get(reply.metadata.reply_to_message_id)
-            if holder is not None:
-                found[holder] = answer(holder, reply)
-        return found
