@@ -143,6 +143,9 @@ def test_who_stops_in_the_middle_is_not_waited_for(gateway, certificates, monkey
 
 
 def test_a_port_is_for_one(gateway):
+    with pytest.raises(ConnectionRefusedError), connected(gateway) as connection:
+        asked(connection, PULL)
+    gateway.start(f"127.0.0.1:{free_port('127.0.0.1')}")
     with pytest.raises(OSError, match="in use"):
         Gateway("127.0.0.1", gateway.port, None)
     gateway.stop()

@@ -37,11 +37,21 @@ log = logging.getLogger("unpooled.flower")
 
 
 class Gateway:
-    """Listens on ``host:port`` at once, a free port for 0; passes requests on from ``start`` to ``stop``."""
+    """Takes ``host:port`` at once, a free port for 0; listens, and passes on, from ``start`` to ``stop``.
+
+    Before that, connections are refused. Were they kept waiting, all that a node has to ask would be answered
+    at one moment, and Flower's nodes may hang where two of their threads are refused at once.
+    """
 
     def __init__(self, host: str, port: int, tls: Certificates | None):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.create_server((host, port), family=family)
+        self._socket = socket.socket(family)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._socket.bind((host, port))
+        except OSError:
+            self._socket.close()
+            raise
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or each answer waits 40 ms
         self.port, self.tls = int(self._socket.getsockname()[1]), tls
         self._server: uvicorn.Server | None = None
