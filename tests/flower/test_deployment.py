@@ -159,7 +159,7 @@ def test_nobody_gives_orders_at_the_address_of_the_sites(deployment, folder):
     home.mkdir()
     trusted = f'address = "{link.address}"\nroot-certificates = "{certificates.ca}"\n'
     (home / "config.toml").write_text(f'[superlink]\ndefault = "it"\n\n[superlink.it]\n{trusted}')
-    app = write_app(folder / "theirs", "tests.flower.apps:server", "tests.flower.apps:client", {"out": ""})
+    app = write_app(folder / "theirs", "unpooled.study.apps:server", "unpooled.study.apps:client")
     for orders in (("supernode", "register", public), ("run", app)):
         done = subprocess.run(
             [command("flwr"), *map(str, orders), "it", "--format", "json"],
