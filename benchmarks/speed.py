@@ -38,7 +38,8 @@ def _compare(shape: Shape, dtype: str, options: Options) -> Iterator[Row]:
     threads: dict[str, int] = {}
     for entry in CONTENDERS:
         if entry.is_installed:
-            solvers = {count: entry.load()(work, count) for count in options.thread_counts}
+            counts = options.thread_counts[-1:] if entry.takes_all else options.thread_counts
+            solvers = {count: entry.load()(work, count) for count in counts}
             threads[entry.name] = _fastest(entry, solvers, shape, truth, TOLERANCE[dtype])
             runners[entry.name] = solvers[threads[entry.name]]
     times = alternate({name: _turn(runner, shape) for name, runner in runners.items()}, options.turns)

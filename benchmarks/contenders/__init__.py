@@ -24,12 +24,16 @@ class Contender(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """A contender by name. ``package`` is what it needs, ``pip`` how to get it."""
+    """A contender by name. ``package`` is what it needs, ``pip`` how to get it.
+
+    ``takes_all`` is for one that has all threads and uses as many as it likes.
+    """
 
     name: str
     module: str
     package: str
     pip: str
+    takes_all: bool = False
 
     @property
     def is_installed(self) -> bool:
@@ -50,7 +54,8 @@ class Entry:
 CONTENDERS = (
     Entry("NumPy loop", "numpy_loop", "numpy", "numpy"),
     Entry("NumPy batched", "numpy_batched", "numpy", "numpy"),
-    Entry("JAX", "jax_scan", "jax", "jax"),
+    Entry("JAX", "jax_scan", "jax", "jax", takes_all=True),
+    Entry("JAX on every core", "jax_shared", "jax", "jax", takes_all=True),
     Entry("PyTorch", "torch_batched", "torch", "torch"),
 )
 FLOWER = Entry("Flower", "flower_simulation", "ray", "flwr[simulation]")

@@ -1,8 +1,7 @@
 """What a federated library on JAX does: one compiled round, vmap over the clients, scan over their steps.
 
-Of several ways to write it this was the fastest: coefficients class by class (C, p), and the cohort shared
-out among as many host devices as there are cores, because XLA on a CPU leaves most of a batched product to
-one thread.
+Of several ways to write it this was the fastest: coefficients class by class (C, p). XLA has all cores, but
+leaves most of a batched product to one of them: see ``jax_shared``.
 """
 
 from __future__ import annotations
@@ -27,15 +26,17 @@ jax.config.update("jax_enable_x64", True)  # float32 arrays stay float32
 
 
 class Solver:
-    """A compiled round; ``threads`` is the number of host devices, each with its share of the cohort.
+    """A compiled round; each of ``n_devices`` host devices has its share of the cohort.
 
     Shares are added up on the first device. A collective sum inside the compiled round would be shorter to
-    write, but XLA's deadlocks on a CPU when several rounds are under way.
+    write, but XLA's deadlocks on a CPU when several rounds are under way. XLA chooses its threads itself.
     """
+
+    n_devices = 1
 
     def __init__(self, work: Work, threads: int):
         # The singular values of two devices wait for each other's threads, and may do so for ever.
-        self.work, self.devices = work, jax.devices()[: threads if work.matrix is None else 1]
+        self.work, self.devices = work, jax.devices()[: self.n_devices if work.matrix is None else 1]
         y = work.data.y.astype(np.int32) if work.is_softmax else work.data.y
         self.data = [jax.device_put((work.X, y), device) for device in self.devices]
         self.h, self.first = jnp.asarray(work.dual_start.T), self._numbers(work.first)
