@@ -1,4 +1,4 @@
-"""JAX with the cohort shared out among as many host devices as there are cores, as no library does."""
+"""JAX with the cohort shared out among host devices, which XLA has to be told to make: one for every core."""
 
 from __future__ import annotations
 
