@@ -32,9 +32,13 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def _of_rounds(shape: Shape, options: Options) -> Row:
-    """A turn goes on where the last one stopped: what is measured are rounds, not the start of a run."""
+    """A turn goes on where the last one stopped: what is measured are rounds, not the start of a run.
+
+    All threads are what ``engines.Local()`` has without being asked, as in ``simulate``.
+    """
     work = DEFAULT.work(shape)
-    turns = {f"{n}": _more_rounds(DEFAULT.engine(work, n), shape.rounds) for n in options.thread_counts}
+    asked = {n: None if n == options.cores else n for n in options.thread_counts}
+    turns = {f"{n}": _more_rounds(DEFAULT.engine(work, own), shape.rounds) for n, own in asked.items()}
     return _efficiency(f"{shape.name}, {DEFAULT.name}", turns, options, targets.EFFICIENCY)
 
 

@@ -110,7 +110,7 @@ class Federation:
         """The weights of those who took part, and the factor that turns the mean into Σ_k π_k up_k."""
         pi = self.data.weights[chosen]
         if self.weighting == "renormalised":
-            total = pi.sum()
+            total = np.add.reduce(pi)  # as pi.sum(), without what stands around it
             return pi / total, float(total)
         fraction = len(chosen) / self.data.n_clients
         return pi / fraction, fraction

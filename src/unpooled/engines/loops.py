@@ -83,6 +83,12 @@ class Loops:
 
         return Threads(self.threads)
 
+    @functools.cached_property
+    def _compiled_cohort(self) -> Any:
+        from unpooled.engines.cohort import compiled_cohort
+
+        return compiled_cohort
+
     def _foreign(self, problem: BoundProblem) -> tuple[type, ...]:
         """The types of records that are a user's own; a desk asks for one problem after the other."""
         if self._own_types is None or self._own_types[0] is not problem:
@@ -191,13 +197,12 @@ class Loops:
 
     def _on_all_columns(self, now: Round) -> Run:
         """Uploads of clients that work on all columns, compiled where loss and penalty are."""
-        from unpooled.engines.cohort import all_sound, compiled_cohort
-
         problem, plan = now.problem, now.plan
         if problem.is_compiled:
-            function = compiled_cohort(*self._foreign(problem))
+            function = self._compiled_cohort(*self._foreign(problem))
             records = (plan, problem.loss, self.rows, now.draws, *problem.regulariser)
             return lambda *filled: self._call(function, (*records, filled[0], now.down, *filled[1:]))
+        from unpooled.engines.cohort import all_sound
 
         kind = PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle
         oracle, loop = kind(problem.loss, self.rows, now.draws), type(plan).local_loop.py_func
