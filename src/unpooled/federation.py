@@ -88,9 +88,10 @@ class Federation:
         problem = algorithm.problem_at(self.task.problem, r)
         chosen = self.draw() if chosen is None else chosen
         weigh = self._weights if self.private is None else self.private.weights
+        aggregate = self.aggregate if self.private is None else self.private.aggregate
         sent = algorithm.broadcast(problem, state)
         down = {name: vector.astype(self.task.dtype) for name, vector in sent.items()}
-        gathered = self.clients.round(problem, r, down, chosen, weigh, self.aggregate)
+        gathered = self.clients.round(problem, r, down, chosen, weigh, aggregate)
         mean = gathered.mean if self.private is None else self.private.noised(gathered.mean, r)
         state = algorithm.server_update(problem, state, mean, gathered.participation)
         numbers = len(chosen) * len(down) * problem.layout.size

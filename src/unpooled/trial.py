@@ -117,7 +117,7 @@ class Trial:
             cohort=options["cohort"],
             weighting=options["weighting"],
             position=Position(state, ledger),
-            aggregate=self.aggregate if self.private is None else self.private.aggregate,
+            aggregate=self.aggregate,
             private=self.private,
         )
 

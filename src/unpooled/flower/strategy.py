@@ -273,7 +273,7 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
             cohort=cohort,
             weighting=self.weighting,
             position=Position(State(0, {}), Ledger()),
-            aggregate=self.aggregate if private is None else private.aggregate,
+            aggregate=self.aggregate,
             private=private,
         )
         return self._federation

@@ -115,5 +115,5 @@ def _listens(place: Path) -> bool:
         except ConnectionRefusedError:
             return False
         except BlockingIOError:  # the queue is full
-            return True
+            pass
     return True
