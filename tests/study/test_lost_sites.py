@@ -97,8 +97,9 @@ def test_a_site_that_sends_what_cannot_be_used_is_named_and_left_out(files, tmp_
     result = run_study(asked, Spoiling(at, "genf", "ask", spoil), tmp_path / "left out")
     assert list(result.rows) == ["basel", "bern", "zurich"]
     assert re.match(words.replace("genf:", "genf was left out:"), result.notes[0])
-    [told] = at["genf"].told
-    assert told["done"].startswith("this site was left out: its ")
+    first, last = at["genf"].told
+    assert first["unfit"][0].startswith("its ")
+    assert last["done"].startswith("this site was left out: its ")
     asked = study()
     with pytest.raises(StoppedError, match=rf"{words}.*; 3 of at least 4 sites are left"):
         run_study(asked, Spoiling(desks(asked, files), "genf", "ask", spoil), tmp_path / "stopped")
