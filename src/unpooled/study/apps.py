@@ -23,7 +23,7 @@ def desk_of(context: Any) -> DeskLink:
 def coordinate(grid: Any, context: Any) -> None:
     """Run the study; how it ends is an event, for ``study run`` to tell."""
     config = context.run_config
-    watch = EventFile(Path(str(config["events"])))
+    watch = EventFile(Path(str(config["events"])), Path(str(config["spare"])))
     try:
         study = load(str(config["study"]))
         transport = GridTransport(

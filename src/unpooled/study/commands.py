@@ -137,9 +137,7 @@ def run(
         chosen += [] if bind is None else [f"--bind {bind}"]
         again = " ".join([f"unpooled study run {path}", *chosen, "--resume"])
         try:
-            summary = coordinate(
-                study, path, folder, None if insecure else keys, out, resume=resume, bind=bind
-            )
+            ended = coordinate(study, path, folder, None if insecure else keys, out, resume=resume, bind=bind)
         except StoppedError as error:
             out.print(f"[red]✗[/] {_escaped(error)}", soft_wrap=True)
             out.print("  What was answered is kept. To go on:")
@@ -149,8 +147,13 @@ def run(
             out.print("Interrupted. What was answered is kept. To go on:")
             out.print(f"  [bold]{again}[/]", soft_wrap=True)
             raise typer.Exit(130) from None
-    out.print(summary, markup=False, soft_wrap=True)
-    out.print(f"[green]✓[/] {folder}: coefficients.csv, result.json, summary.txt", soft_wrap=True)
+    out.print(ended.summary, markup=False, soft_wrap=True)
+    if ended.folder is None:
+        out.print(ended.csv, markup=False, soft_wrap=True)
+        out.print("[red]✗[/] The results could not be written; above is all of coefficients.csv.")
+        out.print(f"  The answers are kept. Make room, then: [bold]{again}[/]", soft_wrap=True)
+        raise typer.Exit(3)
+    out.print(f"[green]✓[/] {ended.folder}: coefficients.csv, result.json, summary.txt", soft_wrap=True)
 
 
 def end_as_interrupted() -> None:

@@ -31,7 +31,7 @@ from unpooled.study.events import Watch, silent
 from unpooled.study.fitting import Fitted, fitted
 from unpooled.study.journal import Journal
 from unpooled.study.patience import Patient, RefusalError, gathered
-from unpooled.study.results import Result, write
+from unpooled.study.results import Result, kept
 from unpooled.study.sites_data import Enveloped, SitesData, sites_data
 from unpooled.versions import versions
 
@@ -54,9 +54,12 @@ def run_study(
     journal = Journal(patient, folder / "checkpoint", study, watch, resume=resume)
     without = journal.without
     while True:
-        wanted = journal.sites or [site for site in study.sites if site not in without]
-        least = len(wanted) if journal.sites else study.minimum_sites
-        sites = gathered(study, transport, tuple(wanted), least, watch)
+        if journal.sites is None:
+            wanted = tuple(site for site in study.sites if site not in without)
+            sites = gathered(study, transport, wanted, study.minimum_sites, watch)
+        else:
+            sites = journal.sites  # they are waited for where the answers on disk are not all
+            patient.awaited = tuple(sites)
         journal.begin(sites, without)
         attempt = _Attempt(study, journal, sites, watch)
         try:
@@ -85,6 +88,8 @@ def run_study(
             raise StoppedError(f"{few} (limits.minimum_sites)") from None
         except DuplicateClientError as twins:
             raise StoppedError(str(twins)) from None
+        except StoppedError:
+            raise
         except ValueError as error:  # to do the same again would bring the same
             journal.delete()
             differ = error.by_site if isinstance(error, DisagreementError) else {}
@@ -92,12 +97,18 @@ def run_study(
             words = {site: {"unfit": differ[site]} if site in differ else {"failed": ended} for site in sites}
             _tell(transport, study, words)
             raise error if isinstance(error, StudyError) else StudyError(str(error)) from None
-    write(result, folder)
+    place = kept(result, folder, watch)
+    if patient.awaited and not journal.is_told:  # nobody was asked: they may be on their way back
+        gathered(study, transport, patient.awaited, 0, watch)
     told = {site: result.summary().splitlines()[0] for site in result.rows}
     told |= {site: f"this site was left out: {why}" for site, why in without.items()}
     _tell(transport, study, {site: {"done": said} for site, said in told.items()})
+    if place is None:  # nothing could be written: the answers are all that there is
+        watch("done", {"folder": "", "summary": result.summary(), "csv": result.csv()})
+        return result
+    journal.tell()
     journal.delete()
-    watch("done", {"folder": str(folder), "summary": result.summary()})
+    watch("done", {"folder": str(place), "summary": result.summary()})
     return result
 
 

@@ -60,6 +60,11 @@ class Journal(Through):
         """Sites that were given up, and why."""
         return dict(self.state["without"])
 
+    @property
+    def is_told(self) -> bool:
+        """Whether the sites know that the study is done."""
+        return bool(self.state.get("told"))
+
     def begin(self, sites: list[str], without: Mapping[str, str]) -> None:
         """An attempt with these sites; answers of another attempt are of no use."""
         self.count = 0
@@ -100,6 +105,11 @@ class Journal(Through):
         """Write who takes part."""
         text = json.dumps(self.state, indent=1).encode()
         self._write(self.folder / "state.json", lambda file: file.write(text))
+
+    def tell(self) -> None:
+        """The sites know that the study is done: there is nobody to wait for any more."""
+        self.state["told"] = True
+        self.save()
 
     def delete(self) -> None:
         """The study is done."""

@@ -19,14 +19,21 @@ class RefusalError(SiteLostError):
 
 
 class Patient(Through):
-    """Asks again whoever does not answer, for ``grace`` seconds more; then a ``SiteLostError``."""
+    """Asks again whoever does not answer, for ``grace`` seconds more; then a ``SiteLostError``.
+
+    ``awaited`` are sites that are waited for once there is something to ask.
+    """
 
     def __init__(self, transport: Transport, study: Study, watch: Watch):
         super().__init__(transport)
         self.study, self.watch = study, watch
+        self.awaited: tuple[str, ...] = ()
 
     def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
         """All replies. Only of those who were to train there may be failures: a round can do without some."""
+        if self.awaited:
+            gathered(self.study, self.transport, self.awaited, len(self.awaited), self.watch)
+            self.awaited = ()
         replies: dict[Holder, Reply | Failure] = {}
         left, began, is_told = dict(requests), time.monotonic(), False
         while left:

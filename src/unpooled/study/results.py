@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from unpooled.kinds import in_words
 from unpooled.ledger import Ledger
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
+from unpooled.study.events import Watch
 from unpooled.versions import versions
 from unpooled.whole_file import whole_file
 from unpooled.wording import counted
@@ -155,6 +157,26 @@ def write(result: Result, folder: Path) -> list[Path]:
     except OSError as error:
         raise StudyError(f"the results cannot be written to {folder}: {error.strerror}") from None
     return [folder / name for name in texts]
+
+
+def kept(result: Result, folder: Path, watch: Watch) -> Path | None:
+    """Write the results to ``folder``, or where that cannot be to a new one elsewhere; where they are."""
+    try:
+        write(result, folder)
+        return folder
+    except StudyError as error:
+        watch("note", {"text": str(error)})
+    try:
+        elsewhere = Path(tempfile.mkdtemp(prefix=f"unpooled-{_file_name(result.study.name)}-"))
+        write(result, elsewhere)
+    except (OSError, StudyError):
+        return None
+    watch("note", {"text": f"the results are in {elsewhere}: copy them before they are swept away"})
+    return elsewhere
+
+
+def _file_name(name: str) -> str:
+    return "".join(each for each in name if each.isascii() and each.isalnum())[:40]
 
 
 def _shown_name(term: Term) -> str:
