@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
+from unpooled.study.csv_file import CsvOptions
 from unpooled.validation import closest, is_number
 
 Check = Callable[[Any], Any]
@@ -145,6 +148,36 @@ def groups(value: Any) -> dict[str, tuple[str, ...]]:
                 raise Wrong(f"has {column!r} in {seen[column]!r} and in {name!r}: a column has one group")
             seen[column] = name
     return found
+
+
+def csv(value: Any) -> CsvOptions:
+    """How a CSV file is written."""
+    known = [each.name for each in fields(CsvOptions)]
+    if not isinstance(value, dict):
+        raise Wrong(f'must be a table such as {{ separator = ";", decimal = "," }}, got {value!r}')
+    for name in value:
+        if name not in known:
+            raise Wrong(f"has {name!r}, but {name!r} is none of {', '.join(known)}{closest(name, known)}")
+    separator, decimal = value.get("separator"), value.get("decimal", ".")
+    if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
+        raise Wrong(f'has a separator {separator!r}: separator must be one character, such as ";"')
+    if decimal not in (".", ","):
+        raise Wrong(f'has a decimal {decimal!r}: decimal must be one of "." and ","')
+    if separator == decimal:
+        raise Wrong(f"has a separator and a decimal that cannot both be {decimal!r}")
+    encoding = value.get("encoding", "utf-8")
+    try:
+        codecs.lookup(encoding)
+    except (LookupError, TypeError):
+        raise Wrong(f"has an encoding that is not known: there is no encoding {encoding!r}") from None
+    lists = {name: _texts(name, value[name]) for name in ("missing", "text") if name in value}
+    return CsvOptions(**{**value, **lists})
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise Wrong(f'has {name} = {value!r}: it must be a list of texts such as ["NA", ""]')
+    return tuple(value)
 
 
 def address(value: Any) -> str:
