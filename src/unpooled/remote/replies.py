@@ -15,6 +15,7 @@ from unpooled.algorithms.exact.expected import Rule, complaint
 from unpooled.arrays import Array, Arrays
 from unpooled.remote.failures import BadReplyError
 from unpooled.remote.messages import Holder, Reply
+from unpooled.wording import printable
 
 Own = TypeVar("Own")
 Check = Callable[[Reply, Array], str | None]
@@ -48,7 +49,7 @@ def checked(
         except Exception as error:  # whatever a rule did not foresee is still one holder's fault
             said = f"its answer cannot be read ({type(error).__name__}: {error})"
         if said:
-            wrong[holder] = said
+            wrong[holder] = printable(said)
     if wrong:
         raise BadReplyError(wrong)
     return dict(replies)

@@ -11,6 +11,7 @@ from typing import Any
 
 from unpooled.study.csv_file import CsvOptions
 from unpooled.validation import closest, is_number
+from unpooled.wording import printable
 
 Check = Callable[[Any], Any]
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -24,6 +25,7 @@ def text(value: Any) -> str:
     """Some words."""
     if not isinstance(value, str) or not value.strip():
         raise Wrong(f'must be a text such as "age", got {value!r}')
+    _refuse_controls(value)
     return value
 
 
@@ -94,7 +96,15 @@ def names(value: Any) -> tuple[str, ...]:
     twice = sorted({each for each in value if list(value).count(each) > 1})
     if twice:
         raise Wrong(f"names {twice[0]!r} twice")
+    for each in value:
+        _refuse_controls(each)
     return tuple(value)
+
+
+def _refuse_controls(value: str) -> None:
+    """Names stand on everybody's terminals."""
+    if printable(value) != value:
+        raise Wrong(f"has a control character in {value!r}")
 
 
 def site_ids(value: Any) -> tuple[str, ...]:

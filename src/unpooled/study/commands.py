@@ -181,7 +181,9 @@ class complaints:  # noqa: N801  # reads as a statement: with complaints(): …
 def _escaped(error: Exception) -> str:
     from rich.markup import escape
 
-    return escape(str(error))
+    from unpooled.wording import printable
+
+    return escape(printable(str(error), lines=True))
 
 
 def _list(text: str) -> list[str]:

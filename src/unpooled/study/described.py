@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from typing import Any, get_args, get_origin, get_type_hints
 
 from unpooled.remote.messages import Reply
 from unpooled.remote.replies import MOST_ROWS, checked
 from unpooled.study.description import Description
 from unpooled.versions import versions
+from unpooled.wording import printable
 
 MOST_LETTERS = 1000  # of a name or a level
 KNOWN = {each.name: each for each in fields(Description)}
@@ -19,7 +20,8 @@ KNOWN = {each.name: each for each in fields(Description)}
 def described(replies: Mapping[str, Reply]) -> list[Description]:
     """The sites' descriptions; a ``BadReplyError`` names the sites whose descriptions are none."""
     sound = checked(replies, {site: site for site in replies}, _complaint)
-    return [Description(**reply.spec) for reply in sound.values()]
+    found = [Description(**reply.spec) for reply in sound.values()]
+    return [replace(each, unfit=[printable(said) for said in each.unfit]) for each in found]
 
 
 def version_of(told: Any) -> str:

@@ -9,6 +9,7 @@ from unpooled.remote.failures import DuplicateClientError, SiteLostError
 from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
 from unpooled.study.config import StoppedError, Study
 from unpooled.study.events import Watch
+from unpooled.wording import printable
 
 PAUSE = 0.5  # seconds between two looks at who is there
 REFUSED = "refused"  # the name under which a site says why it does not answer
@@ -39,7 +40,9 @@ class Patient(Through):
         while left:
             found = self.transport.exchange(left)
             answers = {site: each for site, each in found.items() if isinstance(each, Reply)}
-            refused = {site: str(r.spec[REFUSED]) for site, r in answers.items() if REFUSED in r.spec}
+            refused = {
+                site: printable(str(r.spec[REFUSED])) for site, r in answers.items() if REFUSED in r.spec
+            }
             if refused:  # an answer too: to ask again would bring the same
                 raise RefusalError(refused)
             replies |= answers
@@ -95,4 +98,4 @@ def gathered(
 
 
 def _reason(found: Reply | Failure | None) -> str:
-    return found.reason if isinstance(found, Failure) else "no answer"
+    return printable(found.reason) if isinstance(found, Failure) else "no answer"

@@ -22,10 +22,11 @@ from unpooled.study.config import Study, StudyError
 from unpooled.study.events import Watch
 from unpooled.versions import versions
 from unpooled.whole_file import whole_file
-from unpooled.wording import counted
+from unpooled.wording import counted, printable
 
 INTERCEPT = "(intercept)"
 MOST_SHOWN = 40
+FORMULA = ("=", "+", "-", "@")  # with which a cell begins that a spreadsheet computes
 
 
 class Term(NamedTuple):
@@ -80,14 +81,18 @@ class Result:
                 yield Term(name, column, level, label, float(value))
 
     def csv(self) -> str:
-        """The table of coefficients, every digit of them."""
+        """The table of coefficients, every digit of them.
+
+        A name that a spreadsheet would take for a formula has an apostrophe in front; letters that control a
+        terminal are spelt out.
+        """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         with_class = self.coef.ndim == 2
         writer.writerow(["term", "feature", "level", *(["class"] if with_class else []), "coefficient"])
         for t in self.terms():
-            label = [t.label] if with_class else []
-            writer.writerow([t.term, t.feature, t.level, *label, repr(t.value)])
+            cells = [t.term, t.feature, t.level, *([t.label] if with_class else [])]
+            writer.writerow([*map(_cell, cells), repr(t.value)])
         return text.getvalue()
 
     def plain(self) -> dict[str, Any]:
@@ -129,7 +134,7 @@ class Result:
             lines.append(f"  {self.certificate}; tolerance {study.tolerance:g} {reached}")
         lines += [f"  {self.solver}: {self.ledger}", f"  left the sites: {in_words(self.ledger.kinds)}"]
         lines += [f"  {note}" for note in self.notes]
-        return "\n".join([*lines, "", *self._table()]) + "\n"
+        return "\n".join(printable(line) for line in [*lines, "", *self._table()]) + "\n"
 
     def _table(self) -> list[str]:
         shown = [t for t in self.terms() if t.value or t.term == INTERCEPT]
@@ -144,7 +149,7 @@ def write(result: Result, folder: Path) -> list[Path]:
     """Write coefficients.csv, result.json and summary.txt, each whole or not at all."""
     texts = {
         "coefficients.csv": result.csv(),
-        "result.json": json.dumps(_finite(result.plain()), indent=1, ensure_ascii=False) + "\n",
+        "result.json": _json(result.plain()),
         "summary.txt": result.summary(),
     }
     if result.curve:
@@ -181,6 +186,17 @@ def _file_name(name: str) -> str:
 
 def _shown_name(term: Term) -> str:
     return f"{term.term} {term.level}".strip() if term.term == INTERCEPT else term.term
+
+
+def _cell(name: str) -> str:
+    return f"'{printable(name)}" if name.startswith(FORMULA) else printable(name)
+
+
+def _json(plain: Mapping[str, Any]) -> str:
+    """Readable, but for letters that would control a terminal."""
+    text = json.dumps(_finite(plain), indent=1, ensure_ascii=False) + "\n"
+    controls = {each for each in text if each != "\n" and printable(each) != each}
+    return text.translate({ord(each): json.dumps(each)[1:-1] for each in controls})
 
 
 def _columns(curve: Mapping[str, list[float]]) -> str:
