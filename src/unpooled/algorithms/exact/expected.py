@@ -25,8 +25,9 @@ class Rule(NamedTuple):
     """What a named array of an answer must be.
 
     ``is_count``: of a whole type, which is added rather than averaged; otherwise float64. ``may_overflow``:
-    need not be finite where the client's loss is infinite, as it can be at a point that a solver only tries.
-    ``may_refuse``: is left out by a client that says why.
+    need not be finite where the client's loss, or its conjugate, is infinite, as it can be at a point that a
+    solver only tries. ``may_refuse``: is left out by a client that says why. ``is_optional``: is there or
+    not, by what the client keeps to itself and by the penalty.
     """
 
     shape: tuple[int, ...]
@@ -35,6 +36,7 @@ class Rule(NamedTuple):
     is_count: bool = False
     may_overflow: bool = False
     may_refuse: bool = False
+    is_optional: bool = False
 
 
 def expected(problem: BoundProblem, question: Arrays, n_rows: int) -> dict[str, Rule]:
@@ -55,20 +57,29 @@ def expected(problem: BoundProblem, question: Arrays, n_rows: int) -> dict[str, 
             "floor": Rule(()),
             "rows": Rule((), n_rows, n_rows, is_count=True),
         }
-        if question["features"].size:
-            rules["gram"] = Rule(_triangle(question["features"]), may_refuse=True)
+        n = len(question["features"])
+        if n:
+            rules |= {
+                "gram": Rule(_triangle(n), may_refuse=True),
+                "diagonal": Rule((n,), is_optional=True),
+                "hidden_x": Rule((n,), is_optional=True),
+                "hidden_weight": Rule((), 0.0, is_optional=True),
+            }
     if "w" in question:
-        rules["loss"] = Rule((), most=np.inf)
-        rules["gradient"] = Rule((layout.size,), may_overflow=True)
-        if "working" in question and question["working"].size and loss is not None:
-            of_working = Rule(_triangle(question["working"]), may_overflow=True, may_refuse=True)
-            rules["hessian"] = of_working
+        rules |= {"loss": Rule((), most=np.inf), "gradient": Rule((layout.size,), may_overflow=True)}
+        n = len(question.get("working", NONE))
+        if n and loss is not None:
+            rules["hessian"] = Rule(_triangle(n), may_overflow=True, may_refuse=True)
+            rules["diagonal"] = Rule((n,), may_overflow=True, is_optional=True)
             if "squares" in question:
-                rules["squares"] = of_working
+                rules["squares"] = rules["hessian"]
+    if "tilt" in question:
+        rules["conjugate"] = Rule((), -np.inf, np.inf, may_overflow=True)
+        rules["dual_gradient"] = Rule((layout.size,), may_overflow=True)
     if "models" in question:
         rules["losses"] = Rule((len(question["models"]),), most=np.inf)
     if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
-        rules["curvature"] = Rule((2,))
+        rules = {"diagonal": Rule((p,), 0.0, is_optional=True)} | rules | {"curvature": Rule((2,))}
     return rules
 
 
@@ -78,13 +89,13 @@ def complaint(answer: Arrays, rules: Mapping[str, Rule]) -> str | None:
     if unknown:
         return f"it sent {unknown[0]!r}, which it was not asked: are the versions of unpooled the same?"
     has_refused = any(bool(np.any(answer[name])) for name in REFUSALS if name in answer)
-    overflows = "loss" in answer and answer["loss"].shape == () and answer["loss"] == np.inf
+    overflows = _is_infinite(answer.get("loss")) or _is_infinite(answer.get("conjugate"))
     for name, rule in rules.items():
         if name in answer:
-            said = broken(answer[name], rule, overflows=bool(overflows))
+            said = broken(answer[name], rule, overflows=overflows)
             if said:
                 return f"its {name} {said}"
-        elif not (rule.may_refuse and has_refused):
+        elif not (rule.is_optional or (rule.may_refuse and has_refused)):
             return f"its answer has no {name}"
     return None
 
@@ -109,5 +120,10 @@ def broken(array: Array, rule: Rule, *, overflows: bool = False) -> str | None:
     return None
 
 
-def _triangle(coordinates: Array) -> tuple[int]:
-    return (len(coordinates) * (len(coordinates) + 1) // 2,)
+def _triangle(n: int) -> tuple[int]:
+    return (n * (n + 1) // 2,)
+
+
+def _is_infinite(value: Array | None) -> bool:
+    """Whether a number is +inf; or NaN, as 0·inf is for a row without weight."""
+    return value is not None and value.shape == () and value.dtype.kind == "f" and not value < np.inf
