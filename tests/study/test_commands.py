@@ -72,6 +72,22 @@ def test_keys_says_what_goes_where(wards):
     assert "is there already" in said("study", "keys", "study.toml", status=2)
 
 
+def test_keys_of_one_site_anew(wards):
+    said("study", "keys")
+    old = (wards / "keys" / "coordinator" / "sites" / "bern.pub").read_bytes()
+    told = said("study", "keys", "--site", "bern")
+    assert "keys/bern goes to bern" in told
+    assert "genf" not in told
+    assert (wards / "keys" / "coordinator" / "sites" / "bern.pub").read_bytes() != old
+    assert "'brn' is not a site of the study" in said("study", "keys", "--site", "brn", status=2)
+
+
+def test_a_passphrase_is_asked_for_and_never_shown(wards):
+    told = said("study", "keys", "--ca-passphrase", answers="open sesame\nopen sesame\n")
+    assert "sesame" not in told
+    assert b"ENCRYPTED" in (wards / "keys" / "coordinator" / "ca.key").read_bytes()
+
+
 def test_keys_that_have_expired(wards):
     made_by.make(load("study.toml"), wards / "study.toml", wards / "keys", -1)
     told = said("study", "run", "study.toml", status=2)

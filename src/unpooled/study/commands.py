@@ -82,29 +82,48 @@ def keys(
         list[str] | None, typer.Option(help="More names or addresses of the coordinator.")
     ] = None,
     days: Annotated[int, typer.Option(min=1, help="How long certificates are valid.")] = 365,
+    site: Annotated[str | None, typer.Option(help="Only this site's key, anew.")] = None,
+    ca_passphrase: Annotated[
+        bool, typer.Option("--ca-passphrase", help="Ask for a passphrase that locks ca.key.")
+    ] = False,
 ) -> None:
     """Make the authority, the coordinator's certificate and a key pair for each site."""
-    from unpooled.study.config import load
+    from unpooled.study.config import StudyError, load
 
     with complaints():
         study = load(path)
         from unpooled.study.certificates import hosts_of, read_certificate
-        from unpooled.study.keys import make
+        from unpooled.study.keys import make, renew
 
-        made = make(study, path, folder, days, tuple(host or ()))
+        if site is not None:
+            if host or ca_passphrase:
+                raise StudyError("--site makes one site's key; --host and --ca-passphrase are for all keys")
+            made = renew(study, path, folder, site)
+        else:
+            secret: bytes | None = None
+            if ca_passphrase:  # asked for, because others can read a command line
+                given = typer.prompt("Passphrase of ca.key", hide_input=True, confirmation_prompt=True)
+                secret = str(given).encode()
+            made = make(study, path, folder, days, tuple(host or ()), secret)
         certificate = read_certificate(made.certificate)
     until = f"{certificate.not_valid_after_utc:%d %B %Y}"
+    if site is not None:
+        out.print(f"[green]✓[/] A new key of [bold]{site}[/]; the old one is not taken any more")
+        _goes_to(made.site(site), site)
+        out.print("  A study that is running takes it once it is stopped and resumed.")
+        return
     out.print(f"[green]✓[/] Keys of the study [bold]{study.name}[/], valid until {until}")
     out.print(f"  {folder / 'coordinator'}  stays here; the coordinator is known as", soft_wrap=True)
     out.print(f"    {', '.join(hosts_of(certificate))}", soft_wrap=True)
-    for site in study.sites:
-        out.print(
-            f"  {made.site(site)}  goes to [bold]{site}[/], by a way that nobody else can read",
-            soft_wrap=True,
-        )
+    for each in study.sites:
+        _goes_to(made.site(each), each)
     out.print(f"  In it are the site's own key ({study.sites[0]}.key and so on), ca.crt and study.toml.")
     out.print(f"  Next: [bold]unpooled study run {path} --keys {folder}[/]", soft_wrap=True)
     out.print("  and at each site: [bold]unpooled site join --study study.toml --data …[/]", soft_wrap=True)
+
+
+def _goes_to(folder: Path, site: str) -> None:
+    out.print(f"  {folder}  goes to [bold]{site}[/], by a way that nobody else can read", soft_wrap=True)
 
 
 @app.command()
