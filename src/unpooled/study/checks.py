@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import ipaddress
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from unpooled.wording import printable
 
 Check = Callable[[Any], Any]
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")  # between two dots of a host's name
 
 
 class Wrong(Exception):  # noqa: N818  # a complaint that gets the key's name in front of it
@@ -191,8 +193,29 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
 
 
 def address(value: Any) -> str:
-    """A host and a port."""
-    host, colon, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
-    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+    """A host and a port; ``https://host:port`` is understood, and a name in another script spelt in ASCII."""
+    given = value.strip() if isinstance(value, str) else ""
+    scheme, slashes, rest = given.partition("://")
+    if slashes and scheme.lower() not in ("https", "grpcs"):
+        raise Wrong(f'must be a host and a port such as "study.org:9092", without {scheme}://, got {value!r}')
+    name, colon, port = (rest.removesuffix("/") if slashes else given).rpartition(":")
+    if not colon or not name or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
         raise Wrong(f'must be a host and a port such as "study.hospital.org:9092", got {value!r}')
-    return str(value)
+    return f"{host(name)}:{port}"
+
+
+def host(value: str) -> str:
+    """The name or address of a machine, in ASCII: ``zürich.example`` becomes ``xn--zrich-kva.example``."""
+    try:
+        ipaddress.ip_address(value.removeprefix("[").removesuffix("]"))
+        return value
+    except ValueError:
+        pass
+    try:
+        ascii_name = value.encode("idna").decode()
+    except UnicodeError:
+        ascii_name = ""
+    labels = ascii_name.split(".")
+    if not all(LABEL.fullmatch(each) for each in labels) or labels[-1].isdigit():
+        raise Wrong(f"has {value!r}, which is no name or address of a machine")
+    return ascii_name

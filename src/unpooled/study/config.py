@@ -125,10 +125,20 @@ def load(path: str | os.PathLike[str]) -> Study:
         raise StudyError(f"there is no file {path}; `unpooled study init` writes one") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, IsADirectoryError) as error:
         raise StudyError(f"{path} is not a TOML file: {error}") from None
+    except RecursionError:
+        raise _too_deep(path) from None
     try:
         return parse(given)
     except StudyError as error:
         raise StudyError(f"{path}: {error}") from None
+    except RecursionError:  # while words were looked for
+        raise _too_deep(path) from None
+
+
+def _too_deep(path: Path) -> StudyError:
+    return StudyError(
+        f"{path} is nested too deeply: a study has sections, keys, and lists or tables as values"
+    )
 
 
 def parse(given: Mapping[str, Any]) -> Study:

@@ -11,6 +11,7 @@ from typing import Any
 from unpooled.study.config import Study
 from unpooled.study.csv_file import CsvOptions
 from unpooled.study.settings import FEDERATED, KEYS, SECTIONS, Key
+from unpooled.whole_file import whole_file
 
 HEAD = """\
 # A study across sites. The coordinator and every site have the same copy of this file;
@@ -43,7 +44,8 @@ def write(study: Study, path: str | os.PathLike[str]) -> Path:
     """Write the file."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text(study), "utf-8")
+    with whole_file(path) as file:
+        file.write(text(study).encode())
     return path
 
 
