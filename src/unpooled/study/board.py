@@ -64,7 +64,8 @@ class Board:
             self._line(f"the sites agree: {counted(sum(self.rows.values()), 'row')}")
         elif event == "asked":
             words = WORDS.get(data["kind"], data["kind"])
-            self._line(f"exchange {data['number']}: {words}, of {counted(data['sites'], 'site')}")
+            asked = f"{words}, of {counted(data['sites'], 'site')}"
+            self._line(f"exchange {data['number']}{_forecast(data)}: {asked}{_times(data)}")
         elif event == "waiting":
             who = ", ".join(data["sites"])
             self._keep(f"no answer from {who} so far, after {data['seconds']:.0f} s")
@@ -113,3 +114,25 @@ class Board:
 
 def _plain(reason: Any) -> str:
     return escape(printable(str(reason)))
+
+
+def _forecast(asked: Mapping[str, Any]) -> str:
+    if "expected" not in asked:
+        return ""
+    is_late = asked["number"] > asked["expected"]
+    return f" (about {asked['expected']} were expected)" if is_late else f" of about {asked['expected']}"
+
+
+def _times(asked: Mapping[str, Any]) -> str:
+    """How long the exchanges took so far, and what that makes for those to come."""
+    if not asked.get("seconds"):
+        return ""
+    more = f", about {_lasting(asked['left'])} more" if "left" in asked else ""
+    return f"; {_lasting(asked['seconds'])} so far{more}"
+
+
+def _lasting(seconds: float) -> str:
+    for size, unit in ((1.0, "s"), (60.0, "min"), (3600.0, "h")):
+        if seconds < 100 * size:
+            return f"{seconds / size:.2g} {unit}"
+    return f"{seconds / 86400:.2g} days"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +23,7 @@ from unpooled.remote.specs import key_of
 from unpooled.settings import plain
 from unpooled.study.config import Study, StudyError
 from unpooled.study.events import Watch
+from unpooled.study.forecast import Forecast
 from unpooled.versions import versions
 from unpooled.whole_file import DAMAGE, whole_file
 
@@ -32,7 +34,8 @@ class Journal(Through):
     def __init__(self, transport: Transport, folder: Path, study: Study, watch: Watch, *, resume: bool):
         super().__init__(transport)
         self.folder, self.study, self.watch = folder, study, watch
-        self.count = 0
+        self.count, self.forecast = 0, Forecast(study, watch)
+        self.live, self.seconds = 0, 0.0  # exchanges that sites took part in, and how long they took
         self.is_broken = False
         self.is_replayed = False  # whether all of the last answers were on disk
         self.state: dict[str, Any] = {
@@ -67,7 +70,7 @@ class Journal(Through):
 
     def begin(self, sites: list[str], without: Mapping[str, str]) -> None:
         """An attempt with these sites; answers of another attempt are of no use."""
-        self.count = 0
+        self.count, self.forecast = 0, Forecast(self.study, self.watch)
         if self.state["sites"] == sites:
             return
         for path in self.folder.glob("*.npz"):
@@ -82,12 +85,24 @@ class Journal(Through):
         known = self._read(path, keys)
         missing = {site: request for site, request in requests.items() if site not in known}
         self.is_replayed = not missing
+        self.forecast.ask(requests)
         if missing:
-            kind = next(iter(missing.values())).kind
-            self.watch("asked", {"number": self.count, "kind": kind, "sites": len(missing)})
+            self._say(missing)
+            began = time.monotonic()
             known |= self.transport.exchange(missing)
+            self.live, self.seconds = self.live + 1, self.seconds + time.monotonic() - began
             self._keep(path, keys, known)
+        self.forecast.answered(known)
         return {site: known[site] for site in requests}
+
+    def _say(self, asked: Mapping[Holder, Request]) -> None:
+        """Tell those who watch what is asked, of how many exchanges, and how long they took."""
+        left, about = self.forecast.expected + 1 - self.count, {"expected": self.forecast.expected}
+        times = {"seconds": self.seconds}
+        if self.live and left > 0:
+            times["left"] = left * self.seconds / self.live
+        kind = next(iter(asked.values())).kind
+        self.watch("asked", {"number": self.count, "kind": kind, "sites": len(asked), **about, **times})
 
     def forget_last(self) -> None:
         """The last answers were of no use: a study that is resumed asks for them again."""
