@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,9 +96,21 @@ def join(
         except KeyboardInterrupt:
             out.print("Stopped. The study may go on without this site; join again to come back.")
             raise typer.Exit(130) from None
-    out.print(f"[green]✓[/] The study is over: {escape(ended)}", soft_wrap=True)
+        out.print(f"[green]✓[/] The study is over: {escape(ended)}", soft_wrap=True)
+        _results(desk.told[-1], study.parent / asked.results / name)
     if audit is not None:
         out.print(f"  What left this site is in {audit} ({desk.answers} answers).", soft_wrap=True)
+
+
+def _results(told: Mapping[str, Any], folder: Path) -> None:
+    """Show and keep the results, where the study gives them to the sites."""
+    from unpooled.study.sharing import keep, summary_of
+
+    out.print(summary_of(told), markup=False, soft_wrap=True, end="")
+    written = keep(told, folder)
+    if written:
+        names = ", ".join(path.name for path in written)
+        out.print(f"[green]✓[/] {escape(str(folder))}: {names}", soft_wrap=True)
 
 
 def _opened(
