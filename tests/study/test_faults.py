@@ -70,6 +70,16 @@ def site(folder, name, terminal=None):
     return Terminal(folder, terminal, "site", "join", *arguments)
 
 
+def commands(folder):
+    """The command lines of Flower's processes that belong to a study."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"FLWR_HOME={folder}".encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return found
+
+
 def answered(folder, number):
     """Wait until an exchange is in the checkpoint."""
     path = folder / "results" / "checkpoint" / f"{number:06}.npz"
@@ -95,6 +105,7 @@ def drama(folder, known):
 
         answered(folder, 2)
         superlink = int((folder / "results" / "logs" / ".superlink.pid").read_text())
+        seen.commands = commands(folder)
         os.kill(superlink, signal.SIGKILL)
         answered(folder, 4)
         first.kill()
@@ -132,6 +143,12 @@ def test_the_sites_have_the_results_too(drama, folder, known):
 
 def test_no_process_is_left(drama):
     assert drama.left == [set()] * 6
+
+
+def test_no_command_line_has_a_token(drama):
+    """With it, whoever reads command lines could speak for the run."""
+    assert any("flwr-serverapp" in each and "--token-file" in each for each in drama.commands)
+    assert not any("--token " in each for each in drama.commands)
 
 
 def test_two_sites_under_one_id_are_told_apart_by_nobody(drama):
