@@ -187,7 +187,7 @@ def _from_statistics(
     tasks = [Solve(solver, bound, state)]
     for f, fold in enumerate(folds):
         rest = pooled(totals[:f] + totals[f + 1 :])
-        own = state if state.arrays["refused"].any() else solver.server_update(bound, before, rest)
+        own = solver.server_update(bound, before, rest)
         tasks.append(Solve(solver, bound, own, fold._replace(held_out=False)))
     return tasks, totals
 

@@ -21,11 +21,21 @@ from unpooled.certificate import Certificate
 from unpooled.data import FederatedData
 from unpooled.engines.oracles import Question
 from unpooled.ledger import Ledger
+from unpooled.losses import Squared
 from unpooled.penalties import L1, ElasticNet
 from unpooled.penalties.weights import spread
 from unpooled.problem import BoundProblem, Problem
 from unpooled.remote.data import RemoteData
-from unpooled.solve import bind, check_numbers, fallback, not_converged, open_clients, refusal
+from unpooled.solve import (
+    bind,
+    check_numbers,
+    fallback,
+    gradients_only,
+    kept_back,
+    not_converged,
+    open_clients,
+    refusal,
+)
 
 MIN_ROWS = 10  # as in solve
 HUGE = 1e6  # times the gradient at zero: a λ at which only the intercept moves
@@ -140,8 +150,12 @@ def opened_tasks(tasks: list[Solve], server: Server, notes: list[str], n_clients
         if not any(task.is_refused for task in tasks):
             break
         refused = next(task for task in tasks if task.is_refused)
-        notes.append(refusal(refused, n_clients, in_folds=len(tasks) > 1))
-        tasks = [fallback(task, np.zeros(task.problem.layout.size)) for task in tasks]
+        instead = [fallback(task, np.zeros(task.problem.layout.size)) for task in tasks]
+        if len({task.solver for task in instead}) > 1:  # in some folds nobody sends any
+            instead = [gradients_only(task, np.zeros(task.problem.layout.size)) for task in tasks]
+        notes.append(refusal(refused, instead[0], n_clients, in_folds=len(tasks) > 1))
+        tasks = instead
+    notes += kept_back(tasks[0], n_clients, in_folds=len(tasks) > 1)
     return tasks
 
 
@@ -152,6 +166,8 @@ def walk(
     points: list[list[Point]] = []
     states = [task.state for task in tasks]
     group = 1 if isinstance(tasks[0].solver, SufficientStatistics) else at_once
+    if "points" in tasks[0].state.arrays and isinstance(tasks[0].problem.problem.loss, Squared):
+        group = len(grid)  # what one λ learns of the matrix holds for all
     for first in range(0, len(grid), group):
         steps: list[Solve] = []
         for lam in grid[first : first + group]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from unpooled.algorithms.exact.anderson import AndersonProxGradient
 from unpooled.algorithms.exact.base import reasons
 from unpooled.algorithms.exact.choose import choose
+from unpooled.algorithms.exact.prox_newton import ProxNewton
 from unpooled.algorithms.exact.rounds import Server, Solve, columns
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Float
@@ -59,9 +60,11 @@ def solve(
     task = Solve(chosen, bound, chosen.init(bound, start))
     server.run([task], tol, max_rounds)
     if task.is_refused:
-        notes.append(refusal(task, data.n_clients))
-        task = fallback(task, start)
+        instead = fallback(task, start)
+        notes.append(refusal(task, instead, data.n_clients))
+        task = instead
         server.run([task], tol, max_rounds)
+    notes += kept_back(task, data.n_clients)
     return result(task, server, notes, tol, max_rounds)
 
 
@@ -95,17 +98,41 @@ def open_clients(engine: Any, data: FederatedData | RemoteData) -> Any:
     return engine.open_oracles(data)
 
 
-def refusal(task: Solve, n_clients: int, in_folds: bool = False) -> str:
+def refusal(task: Solve, instead: Solve, n_clients: int, in_folds: bool = False) -> str:
     """Why second-order statistics were not shared; of folds it is each one's rows that count."""
     least = task.solver.min_rows
     why = reasons(task.state.arrays["refused"], n_clients, least) + (" in a fold" if in_folds else "")
+    used = "Gradients were used instead"
+    if instead.solver.is_second_order:
+        used = "There gradients were used, and the matrices of the others set the steps"
     return (
         f"{task.solver.name} was refused, {why}: Gram matrices and Hessians could give "
-        f"rows away there. Gradients were used instead; min_rows={least} sets the limit."
+        f"rows away there. {used}; min_rows={least} sets the limit."
     )
 
 
+def kept_back(task: Solve, n_clients: int, in_folds: bool = False) -> list[str]:
+    """A sentence where prox-Newton went on without the matrices of some clients."""
+    if "kept_back" not in task.state.arrays:
+        return []
+    why = reasons(task.state.arrays["kept_back"], n_clients, task.solver.min_rows)
+    return [
+        f"{why}{' in a fold' if in_folds else ''}: Hessians could give rows away there. There gradients were "
+        f"used, and the Hessians of the others set the steps; min_rows={task.solver.min_rows} sets the limit."
+    ]
+
+
 def fallback(task: Solve, start: Float) -> Solve:
+    """The same with the matrices that were sent and the gradients of all; gradients only where none was."""
+    newton = ProxNewton(task.solver.min_rows)
+    if newton.lacks(task.problem) is None:
+        state = newton.taken_over(task.problem, task.state)
+        if state is not None:
+            return Solve(newton, task.problem, state, task.fold)
+    return gradients_only(task, start)
+
+
+def gradients_only(task: Solve, start: Float) -> Solve:
     """The same with gradients only."""
     solver = AndersonProxGradient(task.solver.min_rows)
     return Solve(solver, task.problem, solver.init(task.problem, start), task.fold)

@@ -244,7 +244,7 @@ def test_small_sites_refuse_as_ever():
     clients[:3] = "f"
     data = up.FederatedData.from_arrays(X, y, clients)
     fit = up.solve(sites("squared", up.L1(0.1)), data, tol=1e-10)
-    assert fit.solver == "Anderson prox-gradient"
+    assert fit.solver == "prox-Newton"
     assert any("fewer than 10 rows" in note for note in fit.notes)
     exact = up.solve(sites("squared", up.L1(0.1)), data, min_rows=0, tol=1e-12)
     np.testing.assert_allclose(fit.w, exact.w, atol=1e-5)

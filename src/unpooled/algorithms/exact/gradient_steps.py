@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from unpooled.algorithms.base import State
-from unpooled.algorithms.exact.base import ExactSolver, opened, opening
+from unpooled.algorithms.exact.base import ExactSolver, opened, opening, shift
 from unpooled.algorithms.exact.oracle import NONE
 from unpooled.arrays import Arrays, Float
 from unpooled.problem import BoundProblem
@@ -54,7 +54,7 @@ def inner(problem: BoundProblem, a: Arrays, w: Float) -> Float:
     """A flat vector of the problem in the server's coordinates."""
     v, n = w.copy(), problem.layout.n_coefficients
     if v.size > n:
-        v[n:] = a["tau"] * (v[n:] + _shift(problem, a, v))
+        v[n:] = a["tau"] * (v[n:] + shift(problem, v, a["mean_x"]))
     return v
 
 
@@ -62,14 +62,8 @@ def outer(problem: BoundProblem, a: Arrays, v: Float) -> Float:
     """And back."""
     w, n = v.copy(), problem.layout.n_coefficients
     if w.size > n:
-        w[n:] = w[n:] / a["tau"] - _shift(problem, a, w)
+        w[n:] = w[n:] / a["tau"] - shift(problem, w, a["mean_x"])
     return w
-
-
-def _shift(problem: BoundProblem, a: Arrays, v: Float) -> Float:
-    """x̄·w of each output."""
-    coefficients = v[: problem.layout.n_coefficients]
-    return np.asarray(coefficients.reshape(problem.layout.n_outputs, -1) @ a["mean_x"])
 
 
 def inner_gradient(problem: BoundProblem, a: Arrays, gradient: Float) -> Float:

@@ -7,6 +7,8 @@ A question is a dictionary of named arrays; what it holds says what is asked:
     w                   the loss and its gradient at w
     w, working          and the Hessian on these coordinates of the flat vector
     w, working, squares and Σ share u² x xᵀ on them, u = dℓ/dz: the noise of the gradient, for inference
+    base, tilt          Σ share ℓ*(u') and Σ share x u' for u' = ℓ' + ℓ''·(x·tilt), the derivatives at base
+    origin              and all of this for the rows x − origin
     models              the loss at each of several points, the rows of this array
     curvature           upper bounds of the curvature of this client's loss, its own means taken off: in w, in
                         the intercept
@@ -17,7 +19,8 @@ are those of rows less their means at the site.
 Answers are weighted with the rows' shares, so Σ_k π_k of them is the mean over all rows: an engine needs no
 other arithmetic, and neither does secure aggregation. Numbers of a whole type are counts, and are added.
 
-The Gram matrix and the Hessian are left out where they could give a row away; one of two counts says why.
+Of the Gram matrix and the Hessian, the columns stay here that could give a row away, all of them where there
+are few rows; of these the diagonal is sent, and one of two counts says why.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from unpooled.algorithms.exact.site import Site, packed
 from unpooled.algorithms.exact.site_intercept import fitted
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.losses.base import LinearLoss
-from unpooled.losses.rowwise import rowwise
+from unpooled.losses.rowwise import Rowwise, rowwise
 from unpooled.losses.softmax import Softmax
 from unpooled.losses.squared import Squared
 from unpooled.plain import with_ones
@@ -46,18 +49,25 @@ EXACT_BELOW = 600  # features up to which the curvature bound is a true eigenval
 def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -> Arrays:
     """One client's answer."""
     up: Arrays = {}
+    if "origin" in question:
+        site = site.less(question["origin"])
     names = [name for name in ("features", "working") if name in question]
     columns = np.unique(np.concatenate([NONE, *(site_columns(problem, question[n]) for n in names)]))
-    may_share = True
+    hidden = np.zeros(site.X.shape[1], dtype=bool)
     if columns.size:
-        few_rows, few_values = refusals(site, columns, min_rows)
+        few_rows = site.n_rows < min_rows
+        if few_rows:
+            hidden[:] = True
+        else:
+            hidden[columns] = rare(site, columns, min_rows)
+        few_values = not few_rows and bool(hidden.any())
         up |= {"refused_rows": np.array(int(few_rows)), "refused_columns": np.array(int(few_values))}
-        may_share = not few_rows and not few_values
     if "features" in question:
-        up |= moments(problem, site, question["features"], question.get("center"), may_share)
+        up |= moments(problem, site, question["features"], question.get("center"), hidden)
     if "w" in question:
-        squares = "squares" in question
-        up |= evaluated(problem, site, question["w"], question.get("working"), may_share, squares)
+        up |= evaluated(problem, site, question, hidden)
+    if "tilt" in question:
+        up |= tilted(problem, site, question["base"], question["tilt"])
     if "models" in question:
         up["losses"] = np.array([held_out_loss(problem, site, w) for w in question["models"]])
     if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
@@ -72,33 +82,48 @@ def site_columns(problem: BoundProblem, coordinates: Array) -> Array:
 
 
 def refusals(site: Site, columns: Array, min_rows: int) -> tuple[bool, bool]:
-    """Whether there are fewer than ``min_rows`` rows; whether in a column fewer than that stand out.
+    """Whether there are fewer than ``min_rows`` rows; whether in a column fewer than that stand out."""
+    few_rows = site.n_rows < min_rows
+    return few_rows, not few_rows and bool(rare(site, columns, min_rows).any())
+
+
+def rare(site: Site, columns: Array, min_rows: int) -> Array:
+    """In which columns fewer than ``min_rows`` rows stand out from the rest.
 
     Rows stand out where they are not zero, or where they differ from a value that most others share; such a
     value is the median of any 2·min_rows rows. A column in which no row stands out tells nothing of any.
     """
     n, X = site.n_rows, site.X
-    if n < min_rows:
-        return True, False
+    found = np.zeros(len(columns), dtype=bool)
+    looked_at = np.arange(len(columns))
     if is_sparse(X):
         filled = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])[columns]
-        if ((filled > 0) & (filled < min_rows)).any():
-            return False, True
-        X = X[:, columns[filled > n - min_rows]].toarray()  # these are nearly dense
-        columns = np.arange(X.shape[1])
+        found = (filled > 0) & (filled < min_rows)
+        looked_at = np.flatnonzero(~found & (filled > n - min_rows))
+        X, columns = X[:, columns[looked_at]].toarray(), np.arange(len(looked_at))  # these are nearly dense
     for part in blocks(len(columns), n):
         A = np.asarray(X[:, columns[part]])
         filled = np.count_nonzero(A, axis=0)
         common = np.sort(A[: 2 * min_rows + 1], axis=0)[min(n, 2 * min_rows + 1) // 2]
         apart = np.count_nonzero(common != A, axis=0)
         few = (filled > 0) & (filled < min_rows)
-        if (few | ((apart > 0) & (apart < min(min_rows, n / 2)))).any():
-            return False, True
-    return False, False
+        found[looked_at[part]] = few | ((apart > 0) & (apart < min(min_rows, n / 2)))
+    return found
+
+
+def shared(name: str, matrix: Float, hide: Array) -> Arrays:
+    """A symmetric matrix without the rows and columns that stay here; of these, the diagonal."""
+    if not hide.any():
+        return {name: packed(matrix)}
+    diagonal = np.where(hide, np.diag(matrix), 0.0)
+    if hide.all():
+        return {"diagonal": diagonal}
+    kept = np.where(hide[:, None] | hide[None, :], 0.0, matrix)
+    return {name: packed(kept), "diagonal": diagonal}
 
 
 def moments(
-    problem: BoundProblem, site: Site, features: Array, center: Float | None, may_share: bool
+    problem: BoundProblem, site: Site, features: Array, center: Float | None, hidden: Array
 ) -> Arrays:
     """Means over the rows, and the Gram matrix of ``features``."""
     p = site.X.shape[1]
@@ -122,45 +147,77 @@ def moments(
         "floor": np.array(0.0 if loss is None else site.share @ loss.floor(site.y)),
         "rows": np.array(site.n_rows),
     }
-    if features.size and may_share:
-        shift = None if center is None else center[features]
-        up["gram"] = packed(site.gram(features, site.share, shift))
+    if features.size:
+        shift, hide = None if center is None else center[features], hidden[features]
+        up |= shared("gram", site.gram(features, site.share, shift), hide)
+        if hide.any():
+            up["hidden_x"] = np.where(hide, up["mean_x"][features], 0.0)
+            up["hidden_weight"] = np.array(weight if hide.all() else 0.0)
     return up
 
 
-def evaluated(
-    problem: BoundProblem,
-    site: Site,
-    w: Float,
-    working: Array | None,
-    may_share: bool,
-    squares: bool = False,
-) -> Arrays:
+def evaluated(problem: BoundProblem, site: Site, question: Arrays, hidden: Array) -> Arrays:
     """The loss and its gradient at w, and the Hessian on the working set; the squares for one output."""
     layout, loss = problem.layout, rowwise(problem.problem.loss)
+    working = question.get("working", NONE)
     if loss is None:
-        return _plain(problem, site, w)
+        return _plain(problem, site, question["w"])
     with np.errstate(over="ignore", invalid="ignore"):
-        Z = site.margins(w, layout.n_outputs)
-        if problem.problem.has_site_intercepts:
-            Z = Z + fitted(loss, Z, site.y, site.share)
+        Z = _margins(problem, site, loss, question["w"])
         U = loss.residuals(Z, site.y)
         up: Arrays = {
             "loss": np.array(loss.total(Z, site.y, site.share)),
             "gradient": site.pull_back(U, layout.n_intercepts > 0),
         }
-        if working is not None and working.size and may_share:
-            up["hessian"] = packed(_hessian(problem, site, working, loss.curvature(Z, site.y)))
-            if squares:
+        if working.size:
+            is_intercept = working >= layout.n_coefficients
+            hide = np.where(is_intercept, hidden.all(), hidden[working % site.X.shape[1]])
+            H = _hessian(problem, site, working, loss.curvature(Z, site.y))
+            up |= shared("hessian", H, hide)
+            if "squares" in question and not hide.any():
                 up["squares"] = packed(site.gram(working, site.share * np.square(U[:, 0])))
     return up
+
+
+def _margins(problem: BoundProblem, site: Site, loss: Rowwise, w: Float) -> Float:
+    """Z at w, a site's own intercept included."""
+    Z = site.margins(w, problem.layout.n_outputs)
+    return Z + fitted(loss, Z, site.y, site.share) if problem.problem.has_site_intercepts else Z
+
+
+def tilted(problem: BoundProblem, site: Site, base: Float, tilt: Float) -> Arrays:
+    """Σ share ℓ*(u') and Σ share x u' for the dual point u' = u + ℓ''·(x·tilt), u = ℓ' at ``base``.
+
+    With the Hessian H of all rows, Σ share x u' = G + H·tilt: a server that knows H makes it what it wants.
+    Site intercepts stay profiled out: Σ share u' = 0 at the site.
+    """
+    layout, loss = problem.layout, rowwise(problem.problem.loss)
+    assert loss is not None
+    Z = _margins(problem, site, loss, base)
+    D = site.margins(tilt, layout.n_outputs)
+    P = loss.curvature(Z, site.y)
+    if isinstance(problem.problem.loss, Softmax):
+        if problem.problem.has_site_intercepts:
+            S = np.diag(site.share @ P) - P.T @ (site.share[:, None] * P)
+            D = D - np.linalg.lstsq(S, site.share @ (P * D - P * np.sum(P * D, axis=1, keepdims=True)))[0]
+        V = P * (D - np.sum(P * D, axis=1, keepdims=True))
+    else:
+        weight = site.share * P[:, 0]
+        if problem.problem.has_site_intercepts and weight.sum() > 0.0:
+            D = D - weight @ D / weight.sum()
+        V = P * D
+    U = loss.residuals(Z, site.y) + V
+    return {
+        "dual_gradient": site.pull_back(U, layout.n_intercepts > 0),
+        "conjugate": np.array(site.share @ loss.conjugates(U, site.y)),
+    }
 
 
 def held_out_loss(problem: BoundProblem, site: Site, w: Float) -> float:
     """The loss at w; a site's own intercept is that of the rows that were not left out."""
     loss = rowwise(problem.problem.loss)
     if loss is None or not problem.problem.has_site_intercepts:
-        return float(evaluated(problem, site, w, None, False)["loss"])
+        return float(evaluated(problem, site, {"w": w}, np.zeros(site.X.shape[1], dtype=bool))["loss"])
     if site.rest is None or not site.rest.n_rows:
         raise ValueError("a client has no rows outside a fold, so that its intercept is not known there")
     n_outputs = problem.layout.n_outputs
@@ -179,7 +236,7 @@ def _hessian(problem: BoundProblem, site: Site, working: Array, P: Float) -> Flo
     if not isinstance(problem.problem.loss, Softmax):
         weight = site.share * P[:, 0]
         own = problem.problem.has_site_intercepts and weight.sum() > 0.0
-        return site.gram(column, weight, (site.X.T @ weight)[column] / weight.sum() if own else None)
+        return site.gram(column, weight, site.totals(weight)[column] / weight.sum() if own else None)
     return _of_classes(problem, site, column, output, P)
 
 
@@ -200,10 +257,8 @@ def _of_classes(problem: BoundProblem, site: Site, column: Array, output: Array,
         if own.size:
             H[np.ix_(own, own)] = site.gram(column[own], site.share * P[:, c])
     needed, place = np.unique(column, return_inverse=True)
-    A = site.columns(needed)
-    for part in blocks(site.n_rows, len(working)):
-        B = A[part].toarray() if is_sparse(A) else np.asarray(A[part])
-        B = B[:, place] * P[part][:, output] * np.sqrt(site.share[part, None])
+    for part, A in site.blocks_of(needed, len(working)):
+        B = A[:, place] * P[part][:, output] * np.sqrt(site.share[part, None])
         H -= B.T @ B
     return H
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -165,6 +165,11 @@ class Foreign(Shrinkage):
     def prox(self, v: Float, step: float) -> Float:
         """Its prox."""
         return self.problem.prox(v.copy(), step)
+
+    def of_coefficients(self) -> Foreign:
+        """The same on the coefficients alone, for a server that has taken the intercepts out."""
+        layout = replace(self.problem.layout, n_intercepts=0)
+        return Foreign(BoundProblem(replace(self.problem.problem, intercept=False), layout))
 
 
 def shrinkage(problem: BoundProblem) -> Shrinkage:
