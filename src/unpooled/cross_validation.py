@@ -12,6 +12,7 @@ from unpooled.algorithms.exact.base import ExactSolver
 from unpooled.algorithms.exact.choose import choose
 from unpooled.algorithms.exact.rounds import Server, Solve
 from unpooled.algorithms.exact.site import unpacked
+from unpooled.algorithms.exact.site_intercept import absorbed
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.data import FederatedData
@@ -115,6 +116,7 @@ def cross_validate(
         losses, weights = _scored(tasks, points, dealt, server)
     if isinstance(folds, str):
         notes.append("one site was left out at a time: differences of such fits are about single sites.")
+    notes += absorbed(bound, points[-1][0].w, data.feature_names)
     whole = assembled(bound, grid, [row[0] for row in points], server, tasks[0], notes)
     return chosen_by(rule, whole, losses, weights)
 

@@ -12,6 +12,7 @@ from unpooled.algorithms.exact.anderson import AndersonProxGradient
 from unpooled.algorithms.exact.base import reasons
 from unpooled.algorithms.exact.choose import choose
 from unpooled.algorithms.exact.rounds import Server, Solve, columns
+from unpooled.algorithms.exact.site_intercept import absorbed
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
@@ -62,7 +63,9 @@ def solve(
         notes.append(refusal(task, data.n_clients))
         task = fallback(task, start)
         server.run([task], tol, max_rounds)
-    return result(task, server, notes, tol, max_rounds)
+    fit = result(task, server, notes, tol, max_rounds)
+    fit.notes.extend(absorbed(bound, bound.layout.pack(fit.w), data.feature_names))
+    return fit
 
 
 def bind(problem: Problem, data: FederatedData | RemoteData) -> BoundProblem:

@@ -10,7 +10,7 @@ import numpy as np
 
 from unpooled.data import FederatedData
 from unpooled.ledger import Ledger
-from unpooled.preprocessing.moments import Moments, moments
+from unpooled.preprocessing.moments import Moments, constant_columns, moments
 from unpooled.preprocessing.prepared import Prepared
 from unpooled.preprocessing.rows import transformed
 from unpooled.validation import closest, column, refuse_copy
@@ -58,6 +58,12 @@ def prepare(
     found = moments(data, engine=engine) if center or scale or data.has_missing else None
     if found is not None:
         notes += found.notes
+        fixed = found.is_constant_within & ~found.is_constant
+        if site_intercepts and fixed.any():
+            notes.append(
+                f"{constant_columns(fixed, data)} constant within every site: the sites' intercepts take up "
+                "any effect, and such coefficients are 0."
+            )
         if missing == "refuse":
             _refuse(found, data)
     zero = np.zeros(data.row_shape)

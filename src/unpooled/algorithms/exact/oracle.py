@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from unpooled.algorithms.exact.site import Site, packed
-from unpooled.algorithms.exact.site_intercept import fitted
+from unpooled.algorithms.exact.site_intercept import fitted, within_matrix, within_vector
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.losses.base import LinearLoss
 from unpooled.losses.rowwise import rowwise
@@ -117,14 +117,15 @@ def moments(
     up: Arrays = {
         "mean_x": np.asarray(mean_x, dtype=np.float64),
         "mean_t": mean_t,
-        "mean_xt": xt,
+        "mean_xt": within_vector(problem, site, xt),
         "mean_yy": np.array(site.share @ np.square(y)),
         "floor": np.array(0.0 if loss is None else site.share @ loss.floor(site.y)),
         "rows": np.array(site.n_rows),
     }
     if features.size and may_share:
         shift = None if center is None else center[features]
-        up["gram"] = packed(site.gram(features, site.share, shift))
+        gram = site.gram(features, site.share, shift)
+        up["gram"] = packed(within_matrix(problem, site, features, gram))
     return up
 
 
@@ -145,12 +146,14 @@ def evaluated(
         if problem.problem.has_site_intercepts:
             Z = Z + fitted(loss, Z, site.y, site.share)
         U = loss.residuals(Z, site.y)
+        gradient = site.pull_back(U, layout.n_intercepts > 0)
         up: Arrays = {
             "loss": np.array(loss.total(Z, site.y, site.share)),
-            "gradient": site.pull_back(U, layout.n_intercepts > 0),
+            "gradient": within_vector(problem, site, gradient),
         }
         if working is not None and working.size and may_share:
-            up["hessian"] = packed(_hessian(problem, site, working, loss.curvature(Z, site.y)))
+            H = _hessian(problem, site, working, loss.curvature(Z, site.y))
+            up["hessian"] = packed(within_matrix(problem, site, working, H))
             if squares:
                 up["squares"] = packed(site.gram(working, site.share * np.square(U[:, 0])))
     return up

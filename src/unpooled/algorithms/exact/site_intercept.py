@@ -8,15 +8,25 @@ By the envelope theorem ∇f_k is the gradient in w at (w, a_k(w)), and the Hess
 intercept explains (a Schur complement). These are sums over rows like any other, so solvers need to know
 nothing, and the server never learns an intercept. Residuals sum to zero at every site, which is what a
 dual point has to satisfy: certificates hold as they are.
+
+A column that is constant at a site (a school's mean, a hospital's type) is taken up by its intercept: f_k
+does not depend on that coefficient. The site's answers about it are set to exact zeros, since rounding in
+their place, inverted, makes estimates of 10¹³.
 """
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
-from unpooled.arrays import Float
+from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
+from unpooled.algorithms.exact.site import Site
+from unpooled.arrays import Array, Float
 from unpooled.losses import Poisson, Softmax, Squared
 from unpooled.losses.rowwise import Rowwise
+from unpooled.problem import BoundProblem
+from unpooled.wording import joined
 
 FAR = 1000.0  # beyond the largest margin, an intercept as good as infinite
 STEPS = 200
@@ -46,6 +56,48 @@ def reported(a: Float, Z: Float, share: Float) -> Float:
     """An intercept as a site tells it: ±inf where it is as good as that."""
     reach = FAR + float(np.abs(Z[share > 0.0]).max(initial=0.0))
     return np.where(np.abs(a) >= reach, np.sign(a) * np.inf, a)
+
+
+def within_vector(problem: BoundProblem, site: Site, flat: Float) -> Float:
+    """A gradient, with exact zeros for the columns that are constant at a site with its own intercept."""
+    if not problem.problem.has_site_intercepts:
+        return flat
+    out = flat.copy()
+    out.reshape(-1, len(site.constant))[:, site.constant] = 0.0
+    return out
+
+
+def within_matrix(problem: BoundProblem, site: Site, coordinates: Array, H: Float) -> Float:
+    """The same of a matrix over coordinates of the flat vector."""
+    if not problem.problem.has_site_intercepts:
+        return H
+    constant = site.constant[coordinates % len(site.constant)]
+    return np.where(constant[:, None] | constant, 0.0, H)
+
+
+def absorbed(problem: BoundProblem, w: Float, names: tuple[str, ...] | None) -> list[str]:
+    """A note, and a warning, on unpenalised columns that are constant within every site.
+
+    They are those whose coefficients have stayed at exactly zero: every site's gradient has zeros there.
+    """
+    h = shrinkage(problem)
+    if not problem.problem.has_site_intercepts or not isinstance(h, Blocks):
+        return []
+    p = problem.layout.n_coefficients // problem.layout.n_outputs
+    is_zero = np.zeros(problem.layout.size, dtype=bool)
+    is_zero[h.free] = w[h.free] == 0.0
+    columns = np.flatnonzero(is_zero.reshape(-1, p).all(axis=0))
+    if not columns.size:
+        return []
+    listed = joined([repr(names[j]) if names else str(j) for j in columns])
+    word, be = ("column", "is") if columns.size == 1 else ("columns", "are")
+    note = (
+        f"{word} {listed}, left unpenalised, {be} constant within every site: the sites' intercepts take up "
+        "any effect, so that no row tells such a coefficient, and it is 0. To estimate it, give all sites "
+        "one intercept (intercept=True; site_intercepts=False); otherwise leave the column out."
+    )
+    warnings.warn(note, stacklevel=4)
+    return [note]
 
 
 def _root(loss: Rowwise, Z: Float, y: Float, share: Float) -> float:
