@@ -116,7 +116,7 @@ def cross_validate(
         losses, weights = _scored(tasks, points, dealt, server)
     if isinstance(folds, str):
         notes.append("one site was left out at a time: differences of such fits are about single sites.")
-    notes += absorbed(bound, points[-1][0].w, data.feature_names)
+    notes += absorbed(bound, points[-1][0].w, tasks[0].state.arrays["gradient"], data.feature_names)
     whole = assembled(bound, grid, [row[0] for row in points], server, tasks[0], notes)
     return chosen_by(rule, whole, losses, weights)
 

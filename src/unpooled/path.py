@@ -120,7 +120,7 @@ def path(
     [task] = opened_tasks([task], server, notes, data.n_clients)
     grid = grid_of(task, server, lambdas, n_lambdas, ratio)
     points = walk([task], grid, at_once, server, tol, max_rounds)
-    notes += absorbed(bound, points[-1][0].w, data.feature_names)
+    notes += absorbed(bound, points[-1][0].w, task.state.arrays["gradient"], data.feature_names)
     return assembled(bound, grid, [row[0] for row in points], server, task, notes)
 
 

@@ -64,7 +64,8 @@ def solve(
         task = fallback(task, start)
         server.run([task], tol, max_rounds)
     fit = result(task, server, notes, tol, max_rounds)
-    fit.notes.extend(absorbed(bound, bound.layout.pack(fit.w), data.feature_names))
+    arrays = task.state.arrays
+    fit.notes.extend(absorbed(bound, arrays["w"], arrays["gradient"], data.feature_names))
     return fit
 
 

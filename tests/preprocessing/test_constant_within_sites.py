@@ -31,7 +31,7 @@ def test_an_unpenalised_one_is_zero_and_changes_no_other(kind, solver):
     assert not fit.w[[1, 3]].any()
     np.testing.assert_allclose(fit.w[VARIES], truth.w, atol=1e-5)
     assert fit.certificate.objective == pytest.approx(truth.certificate.objective, abs=1e-8)
-    assert "it is 0. To estimate it, give all sites one intercept" in fit.notes[-1]
+    assert "its coefficient is 0. To estimate it, give all sites" in fit.notes[-1]
 
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -105,3 +105,14 @@ def test_combinations_that_are_constant_within_sites():
     assert fit.w[0] + fit.w[2] == pytest.approx(truth.w[0], abs=1e-6)
     assert np.abs(fit.w).max() < 10.0
     assert fit.w[4] == pytest.approx(truth.w[1], abs=1e-6)
+
+
+def test_targets_that_say_nothing_raise_no_alarm():
+    """Every site has one label: all coefficients are zero, whatever the columns are."""
+    X, y, clients = multilevel("logistic")
+    data = up.FederatedData.from_arrays(X, clients % 2.0, clients)
+    fit = up.solve(up.Problem(up.Logistic(), up.L1(0.05, FREE), "sites"), data)
+    assert not fit.w.any()
+    with absorbed("column 1"):  # at a large λ it is still said
+        data = up.FederatedData.from_arrays(X, y, clients)
+        assert not up.solve(up.Problem(up.Logistic(), up.L1(9.0, FREE), "sites"), data).w[1:].any()

@@ -75,27 +75,29 @@ def within_matrix(problem: BoundProblem, site: Site, coordinates: Array, H: Floa
     return np.where(constant[:, None] | constant, 0.0, H)
 
 
-def absorbed(problem: BoundProblem, w: Float, names: tuple[str, ...] | None) -> list[str]:
-    """A note, and a warning, on unpenalised columns that are constant within every site.
+def absorbed(problem: BoundProblem, w: Float, gradient: Float, names: tuple[str, ...] | None) -> list[str]:
+    """A note, and a warning, on unpenalised columns that are constant, or so within every site.
 
-    They are those whose coefficients have stayed at exactly zero: every site's gradient has zeros there.
+    Sites answer exact zeros for them, so coefficient and gradient have stayed at exactly zero.
     """
-    h = shrinkage(problem)
-    if not problem.problem.has_site_intercepts or not isinstance(h, Blocks):
+    h, of_sites, n = shrinkage(problem), problem.problem.has_site_intercepts, problem.layout.n_coefficients
+    told = (w[:n] != 0.0) | (gradient[:n] != 0.0)
+    if not (of_sites or problem.layout.n_intercepts) or not isinstance(h, Blocks) or not told.any():
         return []
-    p = problem.layout.n_coefficients // problem.layout.n_outputs
-    is_zero = np.zeros(problem.layout.size, dtype=bool)
-    is_zero[h.free] = w[h.free] == 0.0
-    columns = np.flatnonzero(is_zero.reshape(-1, p).all(axis=0))
+    told[np.setdiff1d(np.arange(n), h.free)] = True
+    columns = np.flatnonzero(~told.reshape(problem.layout.n_outputs, -1).any(axis=0))
     if not columns.size:
         return []
     listed = joined([repr(names[j]) if names else str(j) for j in columns])
     word, be = ("column", "is") if columns.size == 1 else ("columns", "are")
-    note = (
-        f"{word} {listed}, left unpenalised, {be} constant within every site: the sites' intercepts take up "
-        "any effect, so that no row tells such a coefficient, and it is 0. To estimate it, give all sites "
-        "one intercept (intercept=True; site_intercepts=False); otherwise leave the column out."
-    )
+    why = "constant: the intercept takes up any effect, so its coefficient is 0; leave the column out."
+    if of_sites:
+        why = (
+            "constant within every site: the sites' intercepts take up any effect, so its coefficient is 0. "
+            "To estimate it, give all sites one intercept (intercept=True; site_intercepts=False); otherwise "
+            "leave the column out."
+        )
+    note = f"{word} {listed}, left unpenalised, {be} {why}"
     warnings.warn(note, stacklevel=4)
     return [note]
 
