@@ -7,7 +7,8 @@ A question is a dictionary of named arrays; what it holds says what is asked:
     w                   the loss and its gradient at w
     w, working          and the Hessian on these coordinates of the flat vector
     w, working, squares and Σ share u² x xᵀ on them, u = dℓ/dz: the noise of the gradient, for inference
-    models              the loss at each of several points, the rows of this array
+    models, pooled      the loss at each of several points, the rows of this array; for sites' own intercepts
+                        also the pooled mean of the targets
     curvature           upper bounds of the curvature of this client's loss, its own means taken off: in w, in
                         the intercept
 
@@ -27,7 +28,12 @@ from typing import Any
 import numpy as np
 
 from unpooled.algorithms.exact.site import Site, packed
-from unpooled.algorithms.exact.site_intercept import fitted, within_matrix, within_vector
+from unpooled.algorithms.exact.site_intercept import (
+    fitted,
+    held_out_intercept,
+    within_matrix,
+    within_vector,
+)
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.losses.base import LinearLoss
 from unpooled.losses.rowwise import rowwise
@@ -59,7 +65,8 @@ def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -
         squares = "squares" in question
         up |= evaluated(problem, site, question["w"], question.get("working"), may_share, squares)
     if "models" in question:
-        up["losses"] = np.array([held_out_loss(problem, site, w) for w in question["models"]])
+        pooled = question.get("pooled")
+        up["losses"] = np.array([held_out_loss(problem, site, w, pooled) for w in question["models"]])
     if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
         up["curvature"] = curvature_bound(problem, site)
     return up
@@ -102,9 +109,9 @@ def moments(
 ) -> Arrays:
     """Means over the rows, and the Gram matrix of ``features``."""
     p = site.X.shape[1]
-    loss = rowwise(problem.problem.loss)
+    loss, of_y = rowwise(problem.problem.loss), 0.0
     if problem.problem.has_site_intercepts:
-        of_y = site.share @ site.y if isinstance(problem.problem.loss, Squared) else 0.0
+        of_y = float(site.share @ site.y) if isinstance(problem.problem.loss, Squared) else 0.0
         center = np.append(site.X.T @ site.share, of_y) / (site.share.sum() or 1.0)
     y = site.y if center is None else site.y - center[p]
     T = y[:, None] if loss is None else loss.targets(y, problem.layout.n_outputs)
@@ -116,7 +123,7 @@ def moments(
         xt = xt - np.multiply.outer(mean_t, center[:p]).ravel()
     up: Arrays = {
         "mean_x": np.asarray(mean_x, dtype=np.float64),
-        "mean_t": mean_t,
+        "mean_t": mean_t + of_y,  # not less the site's own: what a site without an intercept is predicted by
         "mean_xt": within_vector(problem, site, xt),
         "mean_yy": np.array(site.share @ np.square(y)),
         "floor": np.array(0.0 if loss is None else site.share @ loss.floor(site.y)),
@@ -159,16 +166,14 @@ def evaluated(
     return up
 
 
-def held_out_loss(problem: BoundProblem, site: Site, w: Float) -> float:
-    """The loss at w; a site's own intercept is that of the rows that were not left out."""
+def held_out_loss(problem: BoundProblem, site: Site, w: Float, pooled: Float | None) -> float:
+    """The loss at w of rows left out; a site's own intercept is that of ``held_out_intercept``."""
     loss = rowwise(problem.problem.loss)
-    if loss is None or not problem.problem.has_site_intercepts:
+    if loss is None or pooled is None:
         return float(evaluated(problem, site, w, None, False)["loss"])
-    if site.rest is None or not site.rest.n_rows:
-        raise ValueError("a client has no rows outside a fold, so that its intercept is not known there")
-    n_outputs = problem.layout.n_outputs
-    a = fitted(loss, site.rest.margins(w, n_outputs), site.rest.y, site.rest.share)
-    return loss.total(site.margins(w, n_outputs) + a, site.y, site.share)
+    with np.errstate(over="ignore", invalid="ignore"):
+        a = held_out_intercept(problem, loss, site, w, pooled)
+        return loss.total(site.margins(w, problem.layout.n_outputs) + a, site.y, site.share)
 
 
 def _hessian(problem: BoundProblem, site: Site, working: Array, P: Float) -> Float:

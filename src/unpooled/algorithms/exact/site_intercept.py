@@ -22,9 +22,9 @@ import numpy as np
 
 from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
 from unpooled.algorithms.exact.site import Site
-from unpooled.arrays import Array, Float
-from unpooled.losses import Poisson, Softmax, Squared
-from unpooled.losses.rowwise import Rowwise
+from unpooled.arrays import Array, Arrays, Float
+from unpooled.losses import Logistic, Poisson, Softmax, Squared
+from unpooled.losses.rowwise import Rowwise, rowwise
 from unpooled.problem import BoundProblem
 from unpooled.wording import joined
 
@@ -32,6 +32,7 @@ FAR = 1000.0  # beyond the largest margin, an intercept as good as infinite
 STEPS = 200
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def fitted(loss: Rowwise, Z: Float, y: Float, share: Float) -> Float:
     """a (C,), which makes Σ_i share_i ℓ(z_i + a, y_i) least; beyond FAR where no finite one does.
 
@@ -55,7 +56,42 @@ def fitted(loss: Rowwise, Z: Float, y: Float, share: Float) -> Float:
 def reported(a: Float, Z: Float, share: Float) -> Float:
     """An intercept as a site tells it: ±inf where it is as good as that."""
     reach = FAR + float(np.abs(Z[share > 0.0]).max(initial=0.0))
-    return np.where(np.abs(a) >= reach, np.sign(a) * np.inf, a)
+    return np.where(np.abs(a) >= reach, np.copysign(np.inf, a), a)
+
+
+def held_out_intercept(problem: BoundProblem, loss: Rowwise, site: Site, w: Float, pooled: Float) -> Float:
+    """The intercept (C,) by which rows left out are predicted: that of the site's other rows, if finite.
+
+    Where it is not (one class, counts of zero only), half a row is added to them, whose margin is their mean
+    and whose target is the ``pooled`` mean; a site that has no other rows gets that row alone, with the mean
+    margin of the rows left out. Infinite intercepts would make a single row's loss that of all.
+    """
+    assert site.rest is not None
+    Z, y, share = site.rest.margins(w, problem.layout.n_outputs), site.rest.y, site.rest.share
+    if share.any():
+        a = fitted(loss, Z, y, share)
+        if np.isfinite(reported(a, Z, share)).all():
+            return a
+        center, half = share @ Z / share.sum(), 0.5 * float(share[share > 0.0].mean())
+    else:
+        center, half = site.share @ site.margins(w, problem.layout.n_outputs) / (site.share.sum() or 1.0), 0.5
+    labels, parts = pooled, np.ones(1)
+    if isinstance(loss.loss, Logistic):
+        labels, parts = np.array([1.0, 0.0]), np.append(pooled, 1.0 - pooled)
+    elif isinstance(loss.loss, Softmax):
+        labels, parts = np.arange(len(pooled), dtype=np.float64), pooled
+    Z = np.concatenate([Z, np.tile(center, (len(parts), 1))])
+    return fitted(loss, Z, np.append(y, labels), np.append(share, half * parts))
+
+
+def pooled_mean(problem: BoundProblem, moments: Arrays) -> Float:
+    """The mean target (C,) over all rows, with half a row of margin zero where a mean may not be 0 or 1."""
+    loss, mean = rowwise(problem.problem.loss), moments["mean_t"]
+    if loss is None or not loss.is_canonical or isinstance(loss.loss, Squared):
+        return mean
+    at_zero = loss.residuals(np.zeros((1, len(mean))), np.zeros(1)) + loss.targets(np.zeros(1), len(mean))
+    n = int(moments["rows"])
+    return np.asarray((n * mean + 0.5 * at_zero[0]) / (n + 0.5))
 
 
 def within_vector(problem: BoundProblem, site: Site, flat: Float) -> Float:
