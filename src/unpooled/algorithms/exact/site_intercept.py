@@ -30,6 +30,7 @@ from unpooled.wording import joined
 
 FAR = 1000.0  # beyond the largest margin, an intercept as good as infinite
 STEPS = 200
+ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # of an intercept: a step this small is the last
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -167,7 +168,10 @@ def _root(loss: Rowwise, Z: Float, y: Float, share: Float) -> float:
             newton = step if low < step < high else newton
         if g == 0.0 or newton in (a, low, high):
             break
+        near = abs(newton - a) <= ROUNDING * (1.0 + abs(a))
         a = newton
+        if near:
+            break
     return a
 
 
