@@ -35,7 +35,9 @@ class FederatedLinearModel(SharesGramMatrices):
         in ``predict``, whether or not a row of ``fit`` misses a value.
     unpenalised : columns, by number or name, whose coefficients the penalty leaves alone.
     site_intercepts : whether each client has an intercept of its own. ``intercept_`` is then their weighted
-        mean, ``site_intercepts_`` has them all, and ``predict(X, clients=…)`` uses them (one round more).
+        mean, ``site_intercepts_`` has them all, and ``predict(X, clients=…)`` uses them (one round more); a
+        client that took no part in the fit gets the mean, with a warning if its id is written like another's
+        ("1224" for 1224).
     """
 
     standardise: bool = False
