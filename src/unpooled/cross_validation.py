@@ -12,6 +12,7 @@ from unpooled.algorithms.exact.base import ExactSolver
 from unpooled.algorithms.exact.choose import choose
 from unpooled.algorithms.exact.rounds import Server, Solve
 from unpooled.algorithms.exact.site import unpacked
+from unpooled.algorithms.exact.site_intercept import absorbed, pooled_mean
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.data import FederatedData
@@ -92,6 +93,12 @@ def cross_validate(
     out at a time), or one fold number per row in the order of the data. The grid of λ is that of all rows,
     and the arguments are those of ``path``. With sufficient statistics everything takes one round: each
     fold's are sent apart. Otherwise the folds and the fit to all rows are asked in the same rounds.
+
+    Where every site has an intercept, rows left out are predicted by that of the site's other rows. Where
+    this is not finite (labels of one class, a class that is absent, counts of zero only) the site adds half a
+    row, whose margin is the mean of theirs and whose target is the mean of all sites' training rows; a site
+    without other rows takes that mean for the level of its rows. This costs no round more, and no intercept
+    leaves a site.
     """
     bound = bind(problem, data)
     check_numbers(tol, max_rounds, min_rows)
@@ -115,6 +122,7 @@ def cross_validate(
         losses, weights = _scored(tasks, points, dealt, server)
     if isinstance(folds, str):
         notes.append("one site was left out at a time: differences of such fits are about single sites.")
+    notes += absorbed(bound, points[-1][0].w, tasks[0].state.arrays["gradient"], data.feature_names)
     whole = assembled(bound, grid, [row[0] for row in points], server, tasks[0], notes)
     return chosen_by(rule, whole, losses, weights)
 
@@ -222,6 +230,8 @@ def _scored(
     questions = []
     for f, task in enumerate(tasks[1:]):
         models = {"models": np.array([row[f + 1].w for row in points])}
+        if task.problem.problem.has_site_intercepts:
+            models["pooled"] = pooled_mean(task.problem, task.state.arrays)
         questions.append(Question(task.solver, task.problem, models, Fold(folds, f, held_out=True)))
     totals = server.ask(questions)
     return np.array([t["losses"] for t in totals]).T, np.array([float(t["weight"]) for t in totals])

@@ -15,6 +15,7 @@ from unpooled.algorithms.exact.choose import choose
 from unpooled.algorithms.exact.null_model import has_null_model, null_model
 from unpooled.algorithms.exact.oracle import NONE
 from unpooled.algorithms.exact.rounds import Server, Solve
+from unpooled.algorithms.exact.site_intercept import absorbed
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Arrays, Float
 from unpooled.certificate import Certificate
@@ -129,6 +130,7 @@ def path(
     [task] = opened_tasks([task], server, notes, data.n_clients)
     grid = grid_of(task, server, lambdas, n_lambdas, ratio)
     points = walk([task], grid, at_once, server, tol, max_rounds)
+    notes += absorbed(bound, points[-1][0].w, task.state.arrays["gradient"], data.feature_names)
     return assembled(bound, grid, [row[0] for row in points], server, task, notes)
 
 

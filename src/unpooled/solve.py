@@ -13,6 +13,7 @@ from unpooled.algorithms.exact.base import reasons
 from unpooled.algorithms.exact.choose import choose
 from unpooled.algorithms.exact.prox_newton import ProxNewton
 from unpooled.algorithms.exact.rounds import Server, Solve, columns
+from unpooled.algorithms.exact.site_intercept import absorbed
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
@@ -65,7 +66,10 @@ def solve(
         task = instead
         server.run([task], tol, max_rounds)
     notes += kept_back(task, data.n_clients)
-    return result(task, server, notes, tol, max_rounds)
+    fit = result(task, server, notes, tol, max_rounds)
+    arrays = task.state.arrays
+    fit.notes.extend(absorbed(bound, arrays["w"], arrays["gradient"], data.feature_names))
+    return fit
 
 
 def bind(problem: Problem, data: FederatedData | RemoteData) -> BoundProblem:

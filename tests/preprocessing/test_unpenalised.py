@@ -193,3 +193,16 @@ def test_weights_that_do_not_fit_the_data():
     data = federated("squared", p=5)
     with pytest.raises(ValueError, match=r"weights have shape \(8,\), but the coefficients have \(5,\)"):
         up.solve(problem("squared"), data)
+
+
+@pytest.mark.parametrize("value", [1.0, 0.1, 1e3 * np.pi])
+def test_a_free_column_that_is_constant(value):
+    X, y, clients = rows("squared", n=200, p=8)
+    data = up.FederatedData.from_arrays(np.delete(X, 6, axis=1), y, clients)
+    truth = up.solve(up.Problem(up.Squared(), up.L1(0.05, np.delete(WEIGHTS, 6)), True), data)
+    X[:, 6] = value
+    with pytest.warns(UserWarning, match="column 6, left unpenalised, is constant: the intercept takes up"):
+        fit = up.solve(problem("squared"), up.FederatedData.from_arrays(X, y, clients))
+    assert fit.converged
+    np.testing.assert_allclose(fit.w, np.insert(truth.w, 6, 0.0), atol=1e-9)
+    assert fit.intercept == pytest.approx(truth.intercept)

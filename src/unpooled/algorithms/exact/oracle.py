@@ -9,7 +9,8 @@ A question is a dictionary of named arrays; what it holds says what is asked:
     w, working, squares and Σ share u² x xᵀ on them, u = dℓ/dz: the noise of the gradient, for inference
     base, tilt          Σ share ℓ*(u') and Σ share x u' for u' = ℓ' + ℓ''·(x·tilt), the derivatives at base
     origin              and all of this for the rows x − origin
-    models              the loss at each of several points, the rows of this array
+    models, pooled      the loss at each of several points, the rows of this array; for sites' own intercepts
+                        also the pooled mean of the targets
     curvature           upper bounds of the curvature of this client's loss, its own means taken off: in w, in
                         the intercept
 
@@ -30,7 +31,12 @@ from typing import Any
 import numpy as np
 
 from unpooled.algorithms.exact.site import Site, packed
-from unpooled.algorithms.exact.site_intercept import fitted
+from unpooled.algorithms.exact.site_intercept import (
+    fitted,
+    held_out_intercept,
+    within_matrix,
+    within_vector,
+)
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.losses.base import LinearLoss
 from unpooled.losses.rowwise import Rowwise, rowwise
@@ -69,7 +75,8 @@ def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -
     if "tilt" in question:
         up |= tilted(problem, site, question["base"], question["tilt"])
     if "models" in question:
-        up["losses"] = np.array([held_out_loss(problem, site, w) for w in question["models"]])
+        pooled = question.get("pooled")
+        up["losses"] = np.array([held_out_loss(problem, site, w, pooled) for w in question["models"]])
     if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
         up["curvature"] = curvature_bound(problem, site)
     return up
@@ -127,9 +134,9 @@ def moments(
 ) -> Arrays:
     """Means over the rows, and the Gram matrix of ``features``."""
     p = site.X.shape[1]
-    loss = rowwise(problem.problem.loss)
+    loss, of_y = rowwise(problem.problem.loss), 0.0
     if problem.problem.has_site_intercepts:
-        of_y = site.share @ site.y if isinstance(problem.problem.loss, Squared) else 0.0
+        of_y = float(site.share @ site.y) if isinstance(problem.problem.loss, Squared) else 0.0
         center = np.append(site.X.T @ site.share, of_y) / (site.share.sum() or 1.0)
     y = site.y if center is None else site.y - center[p]
     T = y[:, None] if loss is None else loss.targets(y, problem.layout.n_outputs)
@@ -141,15 +148,16 @@ def moments(
         xt = xt - np.multiply.outer(mean_t, center[:p]).ravel()
     up: Arrays = {
         "mean_x": np.asarray(mean_x, dtype=np.float64),
-        "mean_t": mean_t,
-        "mean_xt": xt,
+        "mean_t": mean_t + of_y,  # not less the site's own: what a site without an intercept is predicted by
+        "mean_xt": within_vector(problem, site, xt),
         "mean_yy": np.array(site.share @ np.square(y)),
         "floor": np.array(0.0 if loss is None else site.share @ loss.floor(site.y)),
         "rows": np.array(site.n_rows),
     }
     if features.size:
         shift, hide = None if center is None else center[features], hidden[features]
-        up |= shared("gram", site.gram(features, site.share, shift), hide)
+        gram = site.gram(features, site.share, shift)
+        up |= shared("gram", within_matrix(problem, site, features, gram), hide)
         if hide.any():
             up["hidden_x"] = np.where(hide, up["mean_x"][features], 0.0)
             up["hidden_weight"] = np.array(weight if hide.all() else 0.0)
@@ -165,15 +173,16 @@ def evaluated(problem: BoundProblem, site: Site, question: Arrays, hidden: Array
     with np.errstate(over="ignore", invalid="ignore"):
         Z = _margins(problem, site, loss, question["w"])
         U = loss.residuals(Z, site.y)
+        gradient = site.pull_back(U, layout.n_intercepts > 0)
         up: Arrays = {
             "loss": np.array(loss.total(Z, site.y, site.share)),
-            "gradient": site.pull_back(U, layout.n_intercepts > 0),
+            "gradient": within_vector(problem, site, gradient),
         }
         if working.size:
             is_intercept = working >= layout.n_coefficients
             hide = np.where(is_intercept, hidden.all(), hidden[working % site.X.shape[1]])
             H = _hessian(problem, site, working, loss.curvature(Z, site.y))
-            up |= shared("hessian", H, hide)
+            up |= shared("hessian", within_matrix(problem, site, working, H), hide)
             if "squares" in question and not hide.any():
                 up["squares"] = packed(site.gram(working, site.share * np.square(U[:, 0])))
     return up
@@ -208,21 +217,19 @@ def tilted(problem: BoundProblem, site: Site, base: Float, tilt: Float) -> Array
         V = P * D
     U = loss.residuals(Z, site.y) + V
     return {
-        "dual_gradient": site.pull_back(U, layout.n_intercepts > 0),
+        "dual_gradient": within_vector(problem, site, site.pull_back(U, layout.n_intercepts > 0)),
         "conjugate": np.array(site.share @ loss.conjugates(U, site.y)),
     }
 
 
-def held_out_loss(problem: BoundProblem, site: Site, w: Float) -> float:
-    """The loss at w; a site's own intercept is that of the rows that were not left out."""
+def held_out_loss(problem: BoundProblem, site: Site, w: Float, pooled: Float | None) -> float:
+    """The loss at w of rows left out; a site's own intercept is that of ``held_out_intercept``."""
     loss = rowwise(problem.problem.loss)
-    if loss is None or not problem.problem.has_site_intercepts:
+    if loss is None or pooled is None:
         return float(evaluated(problem, site, {"w": w}, np.zeros(site.X.shape[1], dtype=bool))["loss"])
-    if site.rest is None or not site.rest.n_rows:
-        raise ValueError("a client has no rows outside a fold, so that its intercept is not known there")
-    n_outputs = problem.layout.n_outputs
-    a = fitted(loss, site.rest.margins(w, n_outputs), site.rest.y, site.rest.share)
-    return loss.total(site.margins(w, n_outputs) + a, site.y, site.share)
+    with np.errstate(over="ignore", invalid="ignore"):
+        a = held_out_intercept(problem, loss, site, w, pooled)
+        return loss.total(site.margins(w, problem.layout.n_outputs) + a, site.y, site.share)
 
 
 def _hessian(problem: BoundProblem, site: Site, working: Array, P: Float) -> Float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from unpooled.arrays import Array, Float
 from unpooled.client import Client
 from unpooled.validation import blocks, is_sparse
+
+FLAT = 1e-12  # of a value: a column whose other values are as near to it is constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,30 @@ class Site:
     def n_rows(self) -> int:
         """How many rows there are."""
         return len(self.y)
+
+    @cached_property
+    def constant(self) -> Array:
+        """Which columns (p,) have one value in all rows that count, up to rounding."""
+        X, p = self.X, self.X.shape[1]
+        if not self.share.all():
+            X = X[self.share > 0.0]
+        n, found = X.shape[0], np.zeros(p, dtype=bool)
+        if n == 0:
+            return ~found
+        left = np.arange(p)
+        if is_sparse(X):
+            filled = np.bincount(X.indices[X.data != 0], minlength=p)
+            found[filled == 0] = True
+            left = np.flatnonzero(filled == n)
+            X = X[:, left].toarray()
+        first, at = np.asarray(X[0], dtype=np.float64), np.arange(X.shape[1])
+        for part in (slice(0, 2), *blocks(n, max(p, 1))):  # two rows settle it for nearly all columns
+            D = np.abs(np.asarray(X[part, at], dtype=np.float64) - first[at])
+            at = at[(FLAT * np.abs(first[at]) >= D).all(axis=0)]
+            if not at.size:
+                break
+        found[left[at]] = True
+        return found
 
     def rows(self, chosen: Array) -> Site:
         """Some of the rows, with their shares as they were."""

@@ -18,7 +18,7 @@ from unpooled.algorithms.base import State
 from unpooled.algorithms.exact.base import ExactSolver, bound, opened, refused
 from unpooled.algorithms.exact.quadratic import accelerated, minimise
 from unpooled.algorithms.exact.shrinkage import Blocks, Foreign, shrinkage
-from unpooled.algorithms.exact.site import unpacked
+from unpooled.algorithms.exact.site import FLAT, unpacked
 from unpooled.arrays import Arrays, Float
 from unpooled.certificate import quadratic_bound
 from unpooled.losses import Squared
@@ -100,8 +100,8 @@ def quadratic(problem: BoundProblem, a: Arrays) -> tuple[Float, Float, float]:
     if not problem.layout.n_intercepts:
         return a["gram"], a["mean_xt"], float(a["mean_yy"])
     x, t = a["mean_x"], float(a["mean_t"][0])
-    return (
-        a["gram"] - np.multiply.outer(x, x),
-        a["mean_xt"] - t * x,
-        float(a["mean_yy"]) - t * t,
-    )
+    H, c = a["gram"] - np.multiply.outer(x, x), a["mean_xt"] - t * x
+    if "center" in a:  # what centring left of a constant column is rounding
+        constant = np.diag(H) <= np.square(FLAT * a["center"][: len(c)])
+        H, c = np.where(constant[:, None] | constant, 0.0, H), np.where(constant, 0.0, c)
+    return H, c, float(a["mean_yy"]) - t * t
