@@ -30,9 +30,9 @@ RULES = ("min", "1se")
 class CrossValidation:
     """Held-out losses at each λ, and the path on all rows.
 
-    ``losses`` (λ, fold) are mean losses of held-out rows; ``mean`` weighs folds by ``fold_weights``, ``se``
-    is its standard error. ``index`` is the position of the chosen λ: the one of least mean ("min"), or the
-    largest whose mean is within one standard error of that ("1se").
+    ``losses`` (λ, fold) are mean losses of held-out rows, for ``Squared`` halves of squared errors; ``mean``
+    weighs folds by ``fold_weights``, ``se`` is its standard error. ``index`` is the position of the chosen λ:
+    the one of least mean ("min"), or the largest whose mean is within one standard error of that ("1se").
     """
 
     path: Path
