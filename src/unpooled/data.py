@@ -159,7 +159,9 @@ class FederatedData:
         dtypes = {name: validation.float_dtype(column.dtype) for name, column in values.items()}
         refused = [f"{name!r} ({values[name].dtype})" for name in features if dtypes[name] is None]
         if refused:
-            raise TypeError(f"features must be numeric; encode or leave out {', '.join(refused)}")
+            raise TypeError(
+                f"features must be numeric; encode or leave out {', '.join(refused)}{validation.ENCODE}"
+            )
 
         rows = validation.sort_rows(df[client].to_numpy())
         X = np.empty((len(rows), len(features)), np.result_type(*dtypes.values()))

@@ -6,3 +6,8 @@ from __future__ import annotations
 def counted(n: int, word: str) -> str:
     """``1 seed``, ``3 seeds``."""
     return f"{n} {word}{'' if n == 1 else 's'}"
+
+
+def numbered(n: int, one: str, many: str) -> str:
+    """``1 column is constant``, ``3 columns are constant``: where the words behind the number change too."""
+    return f"{n} {one if n == 1 else many}"

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from unpooled.data import FederatedData
 from unpooled.estimators import gathered
@@ -84,7 +84,7 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
             if len(data.row_shape) != 1:
                 raise ValueError(f"a covariance needs rows that are vectors, got shape {data.row_shape}")
             return data
-        X = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
+        X = gathered.validated(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
         rows = gathered.with_clients(self, X, np.zeros(len(X)), clients, sample_weight)
         return rows.federated()[0]
 

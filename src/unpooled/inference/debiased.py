@@ -44,11 +44,12 @@ from unpooled.inference.result import Inference
 from unpooled.losses import Squared
 from unpooled.problem import Problem
 from unpooled.solve import bind, check_numbers, not_converged
-from unpooled.validation import is_number
-from unpooled.wording import counted
+from unpooled.validation import is_number, listing
+from unpooled.wording import counted, numbered
 
 COVARIANCES = ("model", "sandwich")
 BASES = ("significant", "support", "fit")
+MANY = 10  # rows a column from which on the Gram matrix can as well be inverted
 LEFT = 0.05  # of a column's variance, below which what the nodewise lasso shrinks away is no longer small
 
 
@@ -112,7 +113,7 @@ def debiased_lasso(
         middle = model.squares * (data.n_rows / degrees if math.isfinite(degrees) else 1.0)
         degrees = math.inf
     lam = default_lam(data.n_features, data.n_rows) if lam_node is None else float(lam_node)
-    estimate, variance = _corrected(model, chosen, lam, middle, notes)
+    estimate, variance = _corrected(model, data, chosen, lam, middle, notes)
     names = feature_names(data)
     return Inference(
         names=tuple(names[j] for j in chosen),
@@ -179,23 +180,30 @@ def _solved(inquiry: Inquiry, tol: float, max_rounds: int) -> tuple[Float, Array
 
 
 def _corrected(
-    model: QuadraticModel, chosen: Array, lam: float, middle: Float, notes: list[str]
+    model: QuadraticModel, data: FederatedData, chosen: Array, lam: float, middle: Float, notes: list[str]
 ) -> tuple[Float, Float]:
     """b_j and θ_jᵀ·middle·θ_j of the chosen columns; NaN where a column is constant."""
     known, able = model.varies, model.varies[chosen]
     estimate, variance = np.full(len(chosen), np.nan), np.full(len(chosen), np.nan)
     if not able.all():
-        notes.append(f"{int((~able).sum())} columns are constant and have no estimate")
+        notes.append(
+            numbered(int((~able).sum()), "column is constant and has", "columns are constant and have")
+            + " no estimate"
+        )
     place = np.cumsum(known) - 1
     theta, failed = nodewise(model.G[np.ix_(known, known)], place[chosen[able]], lam)
     if failed:
-        notes.append(f"{failed} nodewise regressions did not converge: raise lam_node")
+        notes.append(f"{counted(failed, 'nodewise regression')} did not converge: raise lam_node")
     own = theta[np.arange(len(theta)), place[chosen[able]]] * np.diag(model.G)[chosen[able]]
-    nearly = int(np.count_nonzero(own * LEFT > 1.0))
-    if nearly:
+    nearly = np.flatnonzero(own * LEFT > 1.0)
+    if nearly.size and lam > 0.0:  # with λ = 0 their intervals are wide, as they should be
+        names, inverse = feature_names(data), ""
+        if data.n_rows >= MANY * data.n_features:
+            inverse = ", or, as there are many more rows than columns, give lam_node=0, which shrinks nothing"
         notes.append(
-            f"{counted(nearly, 'column')} left less than {LEFT:.0%} of the variance by the others: almost "
-            "collinear, and their intervals are too short"
+            f"{counted(len(nearly), 'column')} left less than {LEFT:.0%} of the variance by the others "
+            f"({listing(names[j] for j in chosen[able][nearly])}): almost collinear, and their intervals are "
+            f"too short; leave columns out{inverse}"
         )
     estimate[able] = model.w[chosen[able]] + theta @ model.score[known]
     variance[able] = np.sum((theta @ middle[np.ix_(known, known)]) * theta, axis=1)
