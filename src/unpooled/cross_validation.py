@@ -29,6 +29,7 @@ from unpooled.path import Path, Point, assembled, check_grid, grid_of, opened_ta
 from unpooled.problem import BoundProblem, Problem
 from unpooled.remote.data import RemoteData
 from unpooled.solve import bind, check_numbers, open_clients
+from unpooled.wording import part_of
 
 RULES = ("min", "1se")
 
@@ -171,8 +172,10 @@ def folds_of(folds: Any, data: FederatedData | RemoteData, seed: int) -> tuple[F
         return dealt, count
     sizes = np.bincount(numbers_of(dealt, data), minlength=count)
     if count < 2 or not sizes.all():
-        empty = np.count_nonzero(sizes == 0)
-        raise ValueError(f"there must be two folds, and none empty: of {count}, {empty} have no rows")
+        empty = int(np.count_nonzero(sizes == 0))
+        raise ValueError(
+            f"there must be two folds, and none empty: {part_of(empty, count, 'fold', 'has', 'have')} no rows"
+        )
     return dealt, count
 
 

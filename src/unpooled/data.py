@@ -276,7 +276,8 @@ class FederatedData:
     def __repr__(self) -> str:
         shape, sizes = "×".join(map(str, self.row_shape)), self.sizes
         return (
-            f"FederatedData({counted(self.n_clients, 'client')}, {self.n_rows} rows × {shape} features, "
+            f"FederatedData({counted(self.n_clients, 'client')}, {counted(self.n_rows, 'row')} × {shape} "
+            f"{'feature' if self.n_features == 1 else 'features'}, "
             f"{self.dtype}{' CSR' if self.is_sparse else ''}, n_k {sizes.min()}–{sizes.max()})"
         )
 

@@ -43,7 +43,7 @@ def test_the_fit_falls_back_to_gradients_and_says_why():
     data = up.FederatedData.from_arrays(X, y, clients)
     fit = up.solve(problem, data, tol=1e-10)
     assert fit.solver == "Anderson prox-gradient"
-    assert any("1 of 5 clients have fewer than 10 rows" in note for note in fit.notes)
+    assert any("1 of 5 clients has fewer than 10 rows" in note for note in fit.notes)
     exact = up.solve(problem, data, min_rows=3)
     assert exact.solver == "sufficient statistics"
     np.testing.assert_allclose(fit.w, exact.w, atol=1e-4)
@@ -55,7 +55,7 @@ def test_a_rare_column_refuses_prox_newton():
     data.X[0, 4] = 1.0
     fit = up.solve(up.Problem(up.Logistic(), up.L1(0.02), True), data)
     assert fit.solver == "Anderson prox-gradient"
-    assert any("1 of 3 clients have a column in which fewer than 10 rows stand out" in n for n in fit.notes)
+    assert any("1 of 3 clients has a column in which fewer than 10 rows stand out" in n for n in fit.notes)
     assert "hessian" not in fit.ledger.kinds
 
 

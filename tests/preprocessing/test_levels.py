@@ -86,7 +86,7 @@ def test_rare_levels_are_not_named():
     assert coded.data.X[:, 4].sum() == 3
     assert coded.data.client("c").X[:, 4].sum() == 0
     assert "'other' for levels of fewer than 10 rows" in coded.levels.notes[0]
-    words = r"client 'a', column 'drug': 1 of its levels have fewer than 10 rows"
+    words = r"client 'a', column 'drug': 1 of its levels has fewer than 10 rows"
     with pytest.raises(ValueError, match=words) as refused:
         encode(df, "y", client="site", rare="refuse")
     assert "z2" not in str(refused.value)

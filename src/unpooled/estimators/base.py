@@ -81,7 +81,7 @@ class FederatedEstimator(BaseEstimator, ABC):
         """The fit in a few lines: non-zeros, certificate, rounds, bytes, which statistics left the sites."""
         check_is_fitted(self)
         rows, sites = counted(self._n_rows, "row"), counted(len(self.clients_), "client")
-        head = f"{type(self).__name__}: {rows} × {self.n_features_in_} features of {sites}"
+        head = f"{type(self).__name__}: {rows} × {counted(self.n_features_in_, 'feature')} of {sites}"
         return f"{head}\n{self.fit_result_.summary()}"
 
     def _gather(self, X: Any, y: Any, clients: Any, sample_weight: Any) -> tuple[FederatedData, Array]:

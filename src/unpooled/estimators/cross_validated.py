@@ -15,6 +15,7 @@ from unpooled.estimators.linear import FederatedLinearModel
 from unpooled.estimators.splits import is_splitter, of_splits, of_splitter
 from unpooled.fit import Fit
 from unpooled.problem import Problem
+from unpooled.wording import counted
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -90,7 +91,7 @@ class CrossValidated(FederatedLinearModel):
             return self.cv
         folds = of_splits(self.cv) if isinstance(self.cv[0], tuple | list) else np.asarray(self.cv)
         if folds.ndim != 1 or len(folds) <= int(number.max()):
-            raise ValueError(f"cv holds {folds.size} fold numbers, but one per row is needed")
+            raise ValueError(f"cv holds {counted(folds.size, 'fold number')}, but one per row is needed")
         return folds[number]
 
     def _keep_cross_validation(self, problem: Problem, result: CrossValidation) -> Fit:

@@ -136,8 +136,9 @@ def agree_levels(
             named, some_rare = reported(own, min_rows, rare)
             if some_rare and rare == "refuse":
                 raise ValueError(
-                    f"client {site!r}, column {name!r}: {some_rare} of its levels have fewer than {min_rows} "
-                    "rows; rare='other' puts them together, rare='keep' names them all the same"
+                    f"client {site!r}, column {name!r}: {some_rare} of its levels "
+                    f"{'has' if some_rare == 1 else 'have'} fewer than {min_rows} rows; rare='other' puts "
+                    "them together, rare='keep' names them all the same"
                 )
             if some_rare:
                 unsure[site] = set(own)

@@ -14,6 +14,7 @@ from unpooled.remote.data import RemoteData
 from unpooled.remote.summaries import ColumnSummary
 from unpooled.solve import open_clients
 from unpooled.validation import column
+from unpooled.wording import part_of
 
 ROUNDING = 10.0 * float(np.finfo(np.float64).eps)  # of a mean: a spread below it is none
 
@@ -91,5 +92,7 @@ def _noted(found: Moments, data: FederatedData | RemoteData) -> Moments:
         notes.append(f"{names}{more} {'is' if len(constant) == 1 else 'are'} constant: the scale there is 1.")
     alone = int(np.sum(data.sizes == 1))
     if alone:
-        notes.append(f"{alone} of {data.n_clients} clients have a single row, which is their mean.")
+        notes.append(
+            f"{part_of(alone, data.n_clients, 'client', 'has', 'have')} a single row, which the mean shows."
+        )
     return Moments(found.mean, found.variance, found.missing, found.n_rows, found.ledger, tuple(notes))

@@ -14,6 +14,7 @@ from unpooled.preprocessing.moments import Moments, moments
 from unpooled.preprocessing.prepared import Prepared
 from unpooled.preprocessing.rows import transformed
 from unpooled.validation import closest, column, refuse_copy
+from unpooled.wording import numbered
 
 POLICIES = ("refuse", "mean")
 
@@ -65,7 +66,10 @@ def prepare(
     spread = found.scale if found is not None and scale else zero + 1.0
     fill = found.mean if found is not None and missing == "mean" else None
     if found is not None and found.missing.any():
-        notes.append(f"{int(found.missing.sum())} missing values are now the mean of those observed.")
+        notes.append(
+            numbered(int(found.missing.sum()), "missing value is", "missing values are")
+            + " now the mean of those observed."
+        )
     if found is not None:
         refuse_copy(data.X, "preparing writes every row anew")
         X = transformed(data.X, shift, spread, fill, data.dtype)
