@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from unpooled.algorithms.base import State
 from unpooled.algorithms.exact.base import ExactSolver
 from unpooled.algorithms.exact.choose import choose
+from unpooled.algorithms.exact.fold_scale import (
+    check_fold_scale,
+    deviations,
+    divided,
+    without_rounding,
+)
 from unpooled.algorithms.exact.rounds import Server, Solve
 from unpooled.algorithms.exact.site import unpacked
 from unpooled.algorithms.exact.site_intercept import absorbed, pooled_mean
@@ -23,6 +30,7 @@ from unpooled.path import Path, Point, assembled, check_grid, grid_of, opened_ta
 from unpooled.problem import BoundProblem, Problem
 from unpooled.remote.data import RemoteData
 from unpooled.solve import bind, check_numbers, open_clients
+from unpooled.wording import part_of
 
 RULES = ("min", "1se")
 
@@ -31,9 +39,9 @@ RULES = ("min", "1se")
 class CrossValidation:
     """Held-out losses at each λ, and the path on all rows.
 
-    ``losses`` (λ, fold) are mean losses of held-out rows; ``mean`` weighs folds by ``fold_weights``, ``se``
-    is its standard error. ``index`` is the position of the chosen λ: the one of least mean ("min"), or the
-    largest whose mean is within one standard error of that ("1se").
+    ``losses`` (λ, fold) are mean losses of held-out rows, for ``Squared`` halves of squared errors; ``mean``
+    weighs folds by ``fold_weights``, ``se`` is its standard error. ``index`` is the position of the chosen λ:
+    the one of least mean ("min"), or the largest whose mean is within one standard error of that ("1se").
     """
 
     path: Path
@@ -85,6 +93,7 @@ def cross_validate(
     min_rows: int = 10,
     second_order: bool = True,
     at_once: int = 10,
+    standardise_folds: bool = False,
     engine: Any = None,
 ) -> CrossValidation:
     """Choose λ by the loss on rows that were left out.
@@ -99,6 +108,10 @@ def cross_validate(
     row, whose margin is the mean of theirs and whose target is the mean of all sites' training rows; a site
     without other rows takes that mean for the level of its rows. This costs no round more, and no intercept
     leaves a site.
+
+    ``standardise_folds``: whether the penalty of each fold's fit sees columns of variance one over that
+    fold's training rows, as in glmnet, instead of columns as they are. Only with sufficient statistics,
+    which tell these variances; the fit to all rows takes the columns as they are.
     """
     bound = bind(problem, data)
     check_numbers(tol, max_rounds, min_rows)
@@ -109,9 +122,13 @@ def cross_validate(
         raise ValueError("folds='sites' leaves out sites whose intercepts nobody then knows: use a number")
     dealt, count = folds_of(folds, data, seed)
     chosen, notes = choose(bound, solver, min_rows, second_order)
+    if standardise_folds:
+        check_fold_scale(chosen, bound, notes)
     server = Server(open_clients(engine, data))
-    tasks, left_out = fold_tasks(chosen, bound, dealt, count, server)
+    tasks, left_out = fold_tasks(chosen, bound, dealt, count, server, standardise_folds)
     tasks = opened_tasks(tasks, server, notes, data.n_clients)
+    if standardise_folds:  # a client may have refused
+        check_fold_scale(tasks[0].solver, bound, notes)
     grid = grid_of(tasks[0], server, lambdas, n_lambdas, ratio)
     points = walk(tasks, grid, at_once, server, tol, max_rounds)
     if left_out and isinstance(tasks[0].solver, SufficientStatistics):
@@ -163,27 +180,32 @@ def folds_of(folds: Any, data: FederatedData | RemoteData, seed: int) -> tuple[F
         return dealt, count
     sizes = np.bincount(numbers_of(dealt, data), minlength=count)
     if count < 2 or not sizes.all():
-        empty = np.count_nonzero(sizes == 0)
-        raise ValueError(f"there must be two folds, and none empty: of {count}, {empty} have no rows")
+        empty = int(np.count_nonzero(sizes == 0))
+        raise ValueError(
+            f"there must be two folds, and none empty: {part_of(empty, count, 'fold', 'has', 'have')} no rows"
+        )
     return dealt, count
 
 
 def fold_tasks(
-    solver: ExactSolver, bound: BoundProblem, folds: Folds, count: int, server: Server
+    solver: ExactSolver, bound: BoundProblem, folds: Folds, count: int, server: Server, scaled: bool = False
 ) -> tuple[list[Solve], list[Arrays]]:
     """The fit to all rows and those without a fold; the folds' statistics, where they suffice."""
     # fold by fold, rows less the site's mean do not add up: sites then centre each training set
     if isinstance(solver, SufficientStatistics) and not bound.problem.has_site_intercepts:
-        return _from_statistics(solver, bound, folds, count, server)
+        return _from_statistics(solver, bound, folds, count, server, scaled)
     zero = np.zeros(bound.layout.size)
     kept = [None, *(Fold(folds, f, held_out=False) for f in range(count))]
     return [Solve(solver, bound, solver.init(bound, zero), fold) for fold in kept], []
 
 
 def _from_statistics(
-    solver: SufficientStatistics, bound: BoundProblem, dealt: Folds, count: int, server: Server
+    solver: SufficientStatistics, bound: BoundProblem, dealt: Folds, count: int, server: Server, scaled: bool
 ) -> tuple[list[Solve], list[Arrays]]:
-    """The fit to all rows and those without a fold, from statistics sent fold by fold in one round."""
+    """The fit to all rows and those without a fold, from statistics sent fold by fold in one round.
+
+    ``scaled``: each of the latter, and the statistics of its fold, in units of its training rows' deviations.
+    """
     folds = [Fold(dealt, f, held_out=True) for f in range(count)]
     state = solver.init(bound, np.zeros(bound.layout.size))
     for _ in range(2):  # the second where statistics have to be centred
@@ -192,12 +214,22 @@ def _from_statistics(
         before, state = state, solver.server_update(bound, state, pooled(totals))
         if "w" in state.arrays or state.arrays["refused"].any():
             break
-    tasks = [Solve(solver, bound, state)]
+    tasks, left_out = [Solve(solver, bound, state)], list(totals)
+    is_refused = state.arrays["refused"].any()
+    if (
+        bound.layout.n_intercepts and not is_refused
+    ):  # the coordinates of all rows, also where a fold's columns hardly vary
+        before = State(before.round, {"center": np.zeros(bound.layout.size)} | before.arrays)
     for f, fold in enumerate(folds):
         rest = pooled(totals[:f] + totals[f + 1 :])
+        if scaled and not is_refused:
+            d = deviations(rest)
+            rest, left_out[f] = divided(rest, d), divided(totals[f], d)
+        if bound.layout.n_intercepts and not is_refused:
+            rest = without_rounding(rest)
         own = solver.server_update(bound, before, rest)
         tasks.append(Solve(solver, bound, own, fold._replace(held_out=False)))
-    return tasks, totals
+    return tasks, left_out
 
 
 def pooled(totals: list[Arrays]) -> Arrays:

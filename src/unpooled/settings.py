@@ -15,6 +15,7 @@ from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.problem import Problem
 from unpooled.remote.data import RemoteData
+from unpooled.wording import counted
 
 NOT_COMPARED = ("algorithm", "asked", "rounds")  # rounds may differ; the algorithm has its own comparison
 
@@ -67,7 +68,7 @@ def resumed(algorithm: Algorithm, saved: dict[str, Any], rounds: int) -> tuple[A
     known = dataclasses.replace(algorithm, **{field: chosen[field] for field in fields})  # type: ignore[type-var]
     notes = []
     if rounds != saved["rounds"] and None in now.values():
-        notes.append(f"the numbers chosen for {saved['rounds']} rounds were kept for {rounds}")
+        notes.append(f"the numbers chosen for {counted(saved['rounds'], 'round')} were kept for {rounds}")
     return known, notes
 
 

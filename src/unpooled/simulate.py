@@ -27,6 +27,7 @@ from unpooled.run import Run, Status
 from unpooled.runfile import load
 from unpooled.settings import named, resumed
 from unpooled.trial import Trial
+from unpooled.wording import counted
 
 RESTARTS = 12  # of a run whose step was chosen for it, each with half the step
 GROWTH = 100.0  # an objective this many times the first one's size counts as divergence in such a run
@@ -209,7 +210,7 @@ def check_server(algorithm: Algorithm, aggregate: Any, privacy: Any) -> None:
 def _check_options(options: dict[str, Any], data: FederatedData | RemoteData) -> None:
     """Refuse numbers that do not fit the data, and unknown weightings."""
     if options["cohort"] is not None and options["cohort"] > data.n_clients:
-        raise ValueError(f"cohort={options['cohort']}, but the data has {data.n_clients} clients")
+        raise ValueError(f"cohort={options['cohort']}, but the data has {counted(data.n_clients, 'client')}")
     if options["seed"] >= 2**64:
         raise ValueError(f"seed must be below 2**64, got {options['seed']}")
     if options["weighting"] not in WEIGHTINGS:
@@ -222,7 +223,7 @@ def _check_previous(previous: Run, rounds: int) -> None:
         raise ValueError(f"the run to resume diverged, there is nothing to go on from: {previous.message}")
     if previous.state.round > rounds:
         raise ValueError(
-            f"the run to resume has done {previous.state.round} rounds, more than rounds={rounds}"
+            f"the run to resume has done {counted(previous.state.round, 'round')}, more than rounds={rounds}"
         )
 
 

@@ -162,4 +162,7 @@ class Trial:
                 return result(Status.INTERRUPTED, message)
             if last < rounds and self.private is not None:
                 return result(Status.EXHAUSTED, self.private.ended(last, rounds))
-            return result(Status.COMPLETED, f"All {rounds} rounds were done.")
+            return result(
+                Status.COMPLETED,
+                "The one round was done." if rounds == 1 else f"All {rounds} rounds were done.",
+            )

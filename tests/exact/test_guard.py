@@ -43,7 +43,7 @@ def test_a_small_site_sends_gradients_and_the_others_set_the_steps():
     data = up.FederatedData.from_arrays(X, y, clients)
     fit = up.solve(problem, data, tol=1e-10)
     assert fit.solver == "prox-Newton"
-    assert any("1 of 5 clients have fewer than 10 rows" in note for note in fit.notes)
+    assert any("1 of 5 clients has fewer than 10 rows" in note for note in fit.notes)
     assert fit.rounds <= 7
     assert "diagonal" in fit.ledger.kinds
     exact = up.solve(problem, data, min_rows=3)
@@ -92,7 +92,7 @@ def test_a_rare_column_is_learnt_from_gradients():
     fit = up.solve(up.Problem(up.Logistic(), up.L1(0.02), True), data)
     assert fit.solver == "prox-Newton"
     assert fit.converged
-    assert any("1 of 3 clients have a column in which fewer than 10 rows stand out" in n for n in fit.notes)
+    assert any("1 of 3 clients has a column in which fewer than 10 rows stand out" in n for n in fit.notes)
 
 
 def test_a_refusing_client_sends_no_gram_matrix():

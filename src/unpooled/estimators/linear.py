@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -40,15 +40,20 @@ class FederatedLinearModel(SharesGramMatrices):
         ("1224" for 1224).
     """
 
-    standardise: bool = False
+    standardise: Any = False
     missing: str = "refuse"
     site_intercepts: bool = False
+
+    _scalings: ClassVar[tuple[Any, ...]] = (False, True)
 
     site_intercepts_: SiteIntercepts | None = field(init=False)
     _prepared: Prepared = field(init=False)
     _fill: Float | None = field(init=False)
 
     def _prepare(self, data: FederatedData) -> FederatedData:
+        if self.standardise not in self._scalings:
+            known = " or ".join(map(repr, self._scalings))
+            raise ValueError(f"standardise must be {known} here, got {self.standardise!r}")
         free = getattr(self, "unpenalised", ())
         self._prepared = prepare(
             data,

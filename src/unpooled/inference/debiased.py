@@ -12,7 +12,6 @@ asymptotically normal around the true coefficient, zero or not, whatever the oth
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,10 +45,11 @@ from unpooled.losses import Squared
 from unpooled.problem import Problem
 from unpooled.solve import bind, check_numbers, not_converged
 from unpooled.validation import is_number
-from unpooled.wording import joined
+from unpooled.wording import counted, joined
 
 COVARIANCES = ("model", "sandwich")
 BASES = ("significant", "support", "fit")
+MANY = 10  # rows a column from which on the Gram matrix can as well be inverted
 LEFT = 0.05  # of a column's variance, below which what the nodewise lasso shrinks away is no longer small
 
 
@@ -121,7 +121,7 @@ def debiased_lasso(
         notes.append(_why_no_estimate(fixed, problem))
         if columns is not None and len(fixed) == len(chosen):
             raise ValueError(notes[-1])
-    estimate, variance = _corrected(model, chosen, lam, middle, names, notes)
+    estimate, variance = _corrected(model, data, chosen, lam, middle, notes)
     return Inference(
         names=tuple(names[j] for j in chosen),
         columns=chosen,
@@ -200,7 +200,7 @@ def _why_no_estimate(fixed: list[str], problem: Problem) -> str:
 
 
 def _corrected(
-    model: QuadraticModel, chosen: Array, lam: float, middle: Float, names: Sequence[str], notes: list[str]
+    model: QuadraticModel, data: FederatedData, chosen: Array, lam: float, middle: Float, notes: list[str]
 ) -> tuple[Float, Float]:
     """b_j and θ_jᵀ·middle·θ_j of the chosen columns; NaN where a column is constant."""
     known, able = model.varies, model.varies[chosen]
@@ -210,13 +210,17 @@ def _corrected(
     place = np.cumsum(known) - 1
     theta, failed = nodewise(model.G[np.ix_(known, known)], place[chosen[able]], lam)
     if failed:
-        notes.append(f"{failed} nodewise regressions did not converge: raise lam_node")
+        notes.append(f"{counted(failed, 'nodewise regression')} did not converge: raise lam_node")
     own = theta[np.arange(len(theta)), place[chosen[able]]] * np.diag(model.G)[chosen[able]]
-    nearly = [names[j] for j in chosen[able][own * LEFT > 1.0]]
-    if nearly:
+    nearly = chosen[able][own * LEFT > 1.0]
+    if nearly.size and lam > 0.0:  # with λ = 0 their intervals are wide, as they should be
+        names, inverse = feature_names(data), ""
+        if data.n_rows >= MANY * data.n_features:
+            inverse = ", or, as there are many more rows than columns, give lam_node=0, which shrinks nothing"
         notes.append(
-            f"{joined(nearly)} {'is' if len(nearly) == 1 else 'are'} left less than {LEFT:.0%} of the "
-            "variance by the other columns: almost collinear, and such intervals are too short"
+            f"{joined([names[j] for j in nearly])} {'is' if nearly.size == 1 else 'are'} left less than "
+            f"{LEFT:.0%} of the variance by the other columns: almost collinear, and such intervals are too "
+            f"short; leave columns out{inverse}"
         )
     estimate[able] = model.w[chosen[able]] + theta @ model.score[known]
     variance[able] = np.sum((theta @ middle[np.ix_(known, known)]) * theta, axis=1)

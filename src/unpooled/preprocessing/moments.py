@@ -14,7 +14,7 @@ from unpooled.remote.data import RemoteData
 from unpooled.remote.summaries import ColumnSummary
 from unpooled.solve import open_clients
 from unpooled.validation import column
-from unpooled.wording import joined
+from unpooled.wording import joined, part_of
 
 ROUNDING = 10.0 * float(np.finfo(np.float64).eps)  # of a mean: a spread below it is none
 
@@ -98,7 +98,9 @@ def _noted(found: Moments, data: FederatedData | RemoteData) -> Moments:
         notes.append(f"{constant_columns(found.is_constant, data)} constant: the scale there is 1.")
     alone = int(np.sum(data.sizes == 1))
     if alone:
-        notes.append(f"{alone} of {data.n_clients} clients have a single row, which is their mean.")
+        notes.append(
+            f"{part_of(alone, data.n_clients, 'client', 'has', 'have')} a single row, which the mean shows."
+        )
     return replace(found, notes=tuple(notes))
 
 

@@ -14,6 +14,7 @@ from unpooled.preprocessing.moments import Moments, constant_columns, moments
 from unpooled.preprocessing.prepared import Prepared
 from unpooled.preprocessing.rows import transformed
 from unpooled.validation import closest, column, refuse_copy
+from unpooled.wording import numbered
 
 POLICIES = ("refuse", "mean")
 
@@ -73,7 +74,10 @@ def prepare(
     spread = found.scale if found is not None and scale else zero + 1.0
     fill = found.mean if found is not None and missing == "mean" else None
     if data.has_missing and found is not None:
-        notes.append(f"{int(found.missing.sum())} missing values are now the mean of those observed.")
+        notes.append(
+            numbered(int(found.missing.sum()), "missing value is", "missing values are")
+            + " now the mean of those observed."
+        )
     if center or scale or data.has_missing:
         refuse_copy(data.X, "preparing writes every row anew")
         X = transformed(data.X, shift, spread, fill, data.dtype)

@@ -20,7 +20,7 @@ from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
 from unpooled.versions import versions
 from unpooled.whole_file import whole_file
-from unpooled.wording import counted
+from unpooled.wording import counted, part_of
 
 INTERCEPT = "(intercept)"
 MOST_SHOWN = 40
@@ -120,7 +120,7 @@ class Result:
             f"  {counted(rows, 'row')} of {counted(len(self.rows), 'site')}: "
             + ", ".join(f"{site} {n}" for site, n in self.rows.items()),
             f"  λ = {self.lam:.6g}{chosen.get(str(study.lam), '')}",
-            f"  {kept} of {size} coefficients are not zero",
+            f"  {part_of(kept, size, 'coefficient')} not zero",
         ]
         if self.certificate is not None:
             reached = "reached" if self.converged else "NOT reached"

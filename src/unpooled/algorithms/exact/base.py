@@ -42,6 +42,7 @@ from unpooled.arrays import Array, Arrays, Float
 from unpooled.certificate import Certificate, certify, dual_bound, has_dual
 from unpooled.losses import Softmax
 from unpooled.problem import BoundProblem
+from unpooled.wording import part_of
 
 MOMENTS = ("mean_x", "mean_t", "mean_xt", "mean_yy", "floor", "rows")
 
@@ -184,11 +185,10 @@ def refused(total: Arrays) -> Array:
 def reasons(counts: Array, n_clients: int, least: int) -> str:
     """Why so many clients ``refused`` to send second-order statistics; empty where none did."""
     rows, values = (int(count) for count in counts)
-    found = [f"{rows} of {n_clients} clients have fewer than {least} rows"] if rows else []
+    found = [f"{part_of(rows, n_clients, 'client', 'has', 'have')} fewer than {least} rows"] if rows else []
     if values:
-        found.append(
-            f"{values} of {n_clients} clients have a column in which fewer than {least} rows stand out"
-        )
+        who = part_of(values, n_clients, "client", "has", "have")
+        found.append(f"{who} a column in which fewer than {least} rows stand out")
     return " and ".join(found)
 
 
