@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from unpooled.algorithms.exact.site import unpacked
 from unpooled.algorithms.exact.site_intercept import absorbed, pooled_mean
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Array, Arrays, Float
+from unpooled.certificate import Certificate
 from unpooled.data import FederatedData
 from unpooled.engines.folds import BySite, Dealt, Fold, Folds, Given
 from unpooled.engines.oracles import Question
@@ -42,6 +43,7 @@ class CrossValidation:
     ``losses`` (λ, fold) are mean losses of held-out rows, for ``Squared`` halves of squared errors; ``mean``
     weighs folds by ``fold_weights``, ``se`` is its standard error. ``index`` is the position of the chosen λ:
     the one of least mean ("min"), or the largest whose mean is within one standard error of that ("1se").
+    ``fold_certificates`` are those of the fits without each fold, a list for each λ.
     """
 
     path: Path
@@ -51,6 +53,7 @@ class CrossValidation:
     se: Float
     rule: str
     index: int
+    fold_certificates: list[list[Certificate]] = field(default_factory=list)
 
     @property
     def lam(self) -> float:
@@ -140,8 +143,9 @@ def cross_validate(
     if isinstance(folds, str):
         notes.append("one site was left out at a time: differences of such fits are about single sites.")
     notes += absorbed(bound, points[-1][0].w, tasks[0].state.arrays["gradient"], data.feature_names)
-    whole = assembled(bound, grid, [row[0] for row in points], server, tasks[0], notes)
-    return chosen_by(rule, whole, losses, weights)
+    whole = assembled(bound, grid, [row[0] for row in points], server, tasks[0], notes, tol)
+    found = chosen_by(rule, whole, losses, weights)
+    return replace(found, fold_certificates=[[point.certificate for point in row[1:]] for row in points])
 
 
 def deal(data: FederatedData, folds: int, seed: int) -> Array:

@@ -17,7 +17,7 @@ from unpooled.algorithms.exact.oracle import NONE
 from unpooled.algorithms.exact.rounds import Server, Solve
 from unpooled.algorithms.exact.site_intercept import absorbed
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
-from unpooled.arrays import Arrays, Float
+from unpooled.arrays import Array, Arrays, Float
 from unpooled.certificate import Certificate
 from unpooled.data import FederatedData
 from unpooled.engines.oracles import Question
@@ -47,6 +47,7 @@ class Path:
     """Models at ``lambdas``, from the largest down: ``coefs`` (n, …), ``intercepts`` (n, …) or None.
 
     ``losses`` are the smooth parts of the objectives; ``n_rows`` is what information criteria need.
+    ``certificates`` prove how far each model is from its optimum; ``converged`` says which reach ``tol``.
     """
 
     problem: Problem
@@ -59,6 +60,12 @@ class Path:
     solver: str
     notes: list[str]
     n_rows: int
+    tol: float
+
+    @property
+    def converged(self) -> Array:
+        """Which of the models are certified as asked."""
+        return np.array([certificate.relative <= self.tol for certificate in self.certificates])
 
     @property
     def rounds(self) -> int:
@@ -131,7 +138,7 @@ def path(
     grid = grid_of(task, server, lambdas, n_lambdas, ratio)
     points = walk([task], grid, at_once, server, tol, max_rounds)
     notes += absorbed(bound, points[-1][0].w, task.state.arrays["gradient"], data.feature_names)
-    return assembled(bound, grid, [row[0] for row in points], server, task, notes)
+    return assembled(bound, grid, [row[0] for row in points], server, task, notes, tol)
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,7 @@ def walk(
 ) -> list[list[Point]]:
     """For each λ the solution of every task, ``at_once`` λ and all tasks in the same rounds."""
     points: list[list[Point]] = []
+    left: list[Solve] = []
     states = [task.state for task in tasks]
     group = 1 if isinstance(tasks[0].solver, SufficientStatistics) else at_once
     if "points" in tasks[0].state.arrays and isinstance(tasks[0].problem.problem.loss, Squared):
@@ -179,22 +187,28 @@ def walk(
                 step.certify(server.ledger.rounds)
                 steps.append(step)
         server.run(steps, tol, server.ledger.rounds + max_rounds)
-        found = [_point(step, tol, server) for step in steps]
+        found = [_point(step) for step in steps]
+        left += [step for step in steps if step.certificate is None or step.certificate.relative > tol]
         points += [found[at : at + len(tasks)] for at in range(0, len(found), len(tasks))]
         states = [step.state for step in steps[-len(tasks) :]]
+    not_converged(left, tol, server.ledger.rounds, len(grid) * len(tasks))
     return points
 
 
-def _point(step: Solve, tol: float, server: Server) -> Point:
+def _point(step: Solve) -> Point:
     assert step.certificate is not None
-    if step.certificate.relative > tol:
-        not_converged(step, tol, server.ledger.rounds)
     w, a = step.solver.estimate(step.problem, step.state), step.state.arrays
     return Point(w, a["w"], float(a["loss"]), step.certificate)
 
 
 def assembled(
-    bound: BoundProblem, grid: Float, points: list[Point], server: Server, task: Solve, notes: list[str]
+    bound: BoundProblem,
+    grid: Float,
+    points: list[Point],
+    server: Server,
+    task: Solve,
+    notes: list[str],
+    tol: float,
 ) -> Path:
     """The path of its points."""
     models = [bound.layout.unpack(point.w) for point in points]
@@ -209,6 +223,7 @@ def assembled(
         solver=task.solver.name,
         notes=notes,
         n_rows=int(task.state.arrays["rows"]),
+        tol=tol,
     )
 
 

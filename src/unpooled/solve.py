@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -18,11 +19,12 @@ from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.engines.default import default_engine
+from unpooled.engines.folds import BySite
 from unpooled.fit import Fit
 from unpooled.problem import BoundProblem, Problem
 from unpooled.remote.data import RemoteData
 from unpooled.validation import is_number
-from unpooled.wording import counted
+from unpooled.wording import counted, part_of
 
 
 def solve(
@@ -149,7 +151,7 @@ def result(task: Solve, server: Server, notes: list[str], tol: float, max_rounds
         raise ValueError(f"max_rounds={max_rounds} left no round to solve in: {notes[-1]}")
     converged = certificate.relative <= tol
     if not converged:
-        not_converged(task, tol, server.ledger.rounds)
+        not_converged([task], tol, server.ledger.rounds)
     w, intercept = task.problem.layout.unpack(task.solver.estimate(task.problem, task.state))
     if "center" in task.state.arrays:
         notes.append("a mean is very large beside its spread: statistics were asked for again, centred.")
@@ -168,22 +170,34 @@ def result(task: Solve, server: Server, notes: list[str], tol: float, max_rounds
     )
 
 
-def not_converged(task: Solve, tol: float, rounds: int) -> None:
-    """Warn with the value, the tolerance and a remedy."""
+def not_converged(tasks: Sequence[Solve], tol: float, rounds: int, n_fits: int = 1) -> None:
+    """One warning, where any of ``tasks``, those of ``n_fits`` that stopped above the tolerance, is given."""
     from sklearn.exceptions import ConvergenceWarning
 
-    assert task.certificate is not None
+    if not tasks:
+        return
+    worst = max(tasks, key=lambda task: task.certificate.relative if task.certificate else math.inf)
+    assert worst.certificate is not None
+    found = f"{worst.certificate.kind} of {worst.certificate.relative:.2g} of its scale, above tol={tol:g}"
+    message = f"{worst.solver.name} stopped after {counted(rounds, 'round')} with a {found}: {_remedy(worst)}"
+    if n_fits > 1:
+        word = "site" if worst.fold and isinstance(worst.fold.folds, BySite) else "fold"
+        where = "" if worst.fold is None else f" without {word} {worst.fold.number + 1}"
+        message = (
+            f"{worst.solver.name} stopped after {counted(rounds, 'round')} before "
+            f"{part_of(len(tasks), n_fits, 'fit', 'was', 'were')} done; the worst, at "
+            f"λ = {worst.problem.problem.penalty.lam:.4g}{where}, has a {found}: {_remedy(worst)}. "
+            "The certificates of the result show which"
+        )
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+
+def _remedy(task: Solve) -> str:
+    """What to do about a solve that is not certified as asked."""
     if task.solver.is_final(task.state):
-        remedy = "all has been asked and rounding is reached: raise tol"
-    elif task.is_stalled:
-        remedy = "the last rounds brought nothing: raise tol, or see whether the problem has an optimum"
-    elif task.solver.is_second_order:
-        remedy = "raise max_rounds or tol"
-    else:
-        remedy = "raise max_rounds or tol, scale the features, or allow second-order statistics"
-    warnings.warn(
-        f"{task.solver.name} stopped after {counted(rounds, 'round')} with a {task.certificate.kind} of "
-        f"{task.certificate.relative:.2g} of its scale, above tol={tol:g}: {remedy}",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
+        return "all has been asked and rounding is reached: raise tol"
+    if task.is_stalled:
+        return "the last rounds brought nothing: raise tol, or see whether the problem has an optimum"
+    if task.solver.is_second_order:
+        return "raise max_rounds or tol"
+    return "raise max_rounds or tol, scale the features, or allow second-order statistics"

@@ -15,7 +15,7 @@ LASSO = up.Problem(up.Squared(), up.L1(1.0), True)
 @pytest.mark.parametrize("solver", ["sufficient_statistics", "prox_newton", "anderson"])
 def test_lasso(solver):
     data = federated("squared", n=200, p=12, sites=4)
-    cv = up.cross_validate(LASSO, data, folds=5, n_lambdas=12, ratio=0.01, solver=solver, tol=1e-10)
+    cv = up.cross_validate(LASSO, data, folds=5, n_lambdas=12, ratio=0.01, solver=solver, tol=1e-12)
     folds = deal(data, 5, 0)
     peer = LassoCV(alphas=cv.path.lambdas, cv=PredefinedSplit(folds), tol=1e-12, max_iter=100_000)
     peer.fit(data.X, data.y)

@@ -181,7 +181,7 @@ def _solved(inquiry: Inquiry, tol: float, max_rounds: int) -> tuple[Float, Array
     server.run([task], tol, max_rounds)
     inquiry.check_task(task)
     if task.certificate is None or task.certificate.relative > tol:
-        not_converged(task, tol, server.ledger.rounds)
+        not_converged([task], tol, server.ledger.rounds)
     statistics = task.state.arrays if isinstance(solver, SufficientStatistics) else {}
     return solver.estimate(bound, task.state), statistics
 

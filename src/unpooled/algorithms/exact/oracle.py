@@ -11,8 +11,8 @@ A question is a dictionary of named arrays; what it holds says what is asked:
     origin              and all of this for the rows x − origin
     models, pooled      the loss at each of several points, the rows of this array; for sites' own intercepts
                         also the pooled mean of the targets
-    curvature           upper bounds of the curvature of this client's loss, its own means taken off: in w, in
-                        the intercept
+    curvature           upper bounds of the curvature of this client's loss: in w, in the intercept, and in
+                        each column (``diagonal``) where the penalty allows a unit for each
 
 Where every site has an intercept of its own, the losses are minima over it (``site_intercept``) and moments
 are those of rows less their means at the site.
@@ -30,7 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.algorithms.exact.site import Site, packed
+from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
+from unpooled.algorithms.exact.site import FLAT, Site, packed
 from unpooled.algorithms.exact.site_intercept import (
     fitted,
     held_out_intercept,
@@ -78,7 +79,7 @@ def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -
         pooled = question.get("pooled")
         up["losses"] = np.array([held_out_loss(problem, site, w, pooled) for w in question["models"]])
     if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
-        up["curvature"] = curvature_bound(problem, site)
+        up |= curvature(problem, site)
     return up
 
 
@@ -270,27 +271,35 @@ def _of_classes(problem: BoundProblem, site: Site, column: Array, output: Array,
     return H
 
 
-def curvature_bound(problem: BoundProblem, site: Site) -> Float:
-    """λ_max of Σ_i share_i c_i x_i x_iᵀ, c_i the loss's bound of its curvature; and Σ_i share_i c_i.
+def curvature(problem: BoundProblem, site: Site) -> Arrays:
+    """Bounds of the curvature, from G = Σ_i share_i c_i x_i x_iᵀ, c_i the loss's bound of its own.
 
-    The second is an intercept's. Where there is one, the first is that of the rows less their own mean: how
-    the means of clients differ is left out.
+    ``curvature``: λ_max of G, the rows less their mean where there is an intercept, and Σ_i share_i c_i, the
+    intercept's. How the means of clients differ is left out. Where the penalty allows a unit for each column,
+    ``diagonal``, that of G (less the mean for site intercepts), and λ_max is that with a unit diagonal.
     """
     c = np.asarray(problem.problem.loss.curvature(site.y), dtype=np.float64) * site.share
-    X, free = site.X, problem.layout.n_intercepts > 0 or problem.problem.has_site_intercepts
-    total = float(c.sum())
+    X, own = site.X, problem.problem.has_site_intercepts
+    free, total = problem.layout.n_intercepts > 0 or own, float(c.sum())
     mean = np.asarray(X.T @ c) / total if free and total > 0.0 else np.zeros(X.shape[1])
+    up: Arrays = {}
+    units = np.ones(X.shape[1])
+    if isinstance(shrinkage(problem), Blocks):
+        squares = np.asarray((X.multiply(X) if is_sparse(X) else np.square(X)).T @ c, dtype=np.float64)
+        spread = np.maximum(squares - total * np.square(mean), 0.0)
+        units = np.sqrt(np.where(spread > FLAT * squares, spread, np.inf))
+        up["diagonal"] = spread if own else squares
 
     def product(u: Float) -> Array:
-        z = X @ u - mean @ u
-        return np.asarray(X.T @ (c * z) - mean * (c @ z))
+        z = X @ (u / units) - mean @ (u / units)
+        return np.asarray(X.T @ (c * z) - mean * (c @ z)) / units
 
     if X.shape[1] <= EXACT_BELOW:
-        G = site.gram(np.arange(X.shape[1]), c, mean if free else None)
+        G = site.gram(np.arange(X.shape[1]), c, mean if free else None) / np.multiply.outer(units, units)
         largest = float(np.linalg.eigvalsh(G)[-1])
     else:
         largest = MARGIN * largest_eigenvalue(product, fixed_direction(X.shape[1]), 100)
-    return np.array([largest, total])
+    return up | {"curvature": np.array([largest, total])}
 
 
 def _plain(problem: BoundProblem, site: Site, w: Float) -> Arrays:

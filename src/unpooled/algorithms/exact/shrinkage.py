@@ -112,6 +112,12 @@ class Blocks(Shrinkage):
             out[part] = np.square(excess) @ (0.5 / ridge)
         return out
 
+    def in_units(self, units: Float) -> Blocks:
+        """h as a function of v = units·w; coordinates of a group have the same unit."""
+        of_group = np.ones(len(self.weight))
+        of_group[self.of] = units
+        return Blocks(self.of, self.weight / of_group, self.ridge / np.square(units), self.n_intercepts)
+
     def within(self, working: Array) -> Blocks:
         """The same on some coordinates, which hold whole groups."""
         groups, of = np.unique(self.of[working], return_inverse=True)
