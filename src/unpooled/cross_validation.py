@@ -27,6 +27,7 @@ from unpooled.data import FederatedData
 from unpooled.engines.folds import BySite, Dealt, Fold, Folds, Given
 from unpooled.engines.oracles import Question
 from unpooled.ledger import Ledger
+from unpooled.losses import Squared
 from unpooled.path import Path, Point, assembled, check_grid, grid_of, opened_tasks, walk
 from unpooled.problem import BoundProblem, Problem
 from unpooled.remote.data import RemoteData
@@ -97,6 +98,7 @@ def cross_validate(
     second_order: bool = True,
     at_once: int = 10,
     standardise_folds: bool = False,
+    fold_rows: int = 0,
     engine: Any = None,
 ) -> CrossValidation:
     """Choose λ by the loss on rows that were left out.
@@ -112,6 +114,10 @@ def cross_validate(
     without other rows takes that mean for the level of its rows. This costs no round more, and no intercept
     leaves a site.
 
+    ``fold_rows``: a client deals its rows into no more folds than leave it so many rows in each, and stays
+    whole in one fold where it has fewer than twice as many. With ``fold_rows=min_rows`` small clients need
+    not keep their Gram matrices and Hessians back, which saves rounds.
+
     ``standardise_folds``: whether the penalty of each fold's fit sees columns of variance one over that
     fold's training rows, as in glmnet, instead of columns as they are. Only with sufficient statistics,
     which tell these variances; the fit to all rows takes the columns as they are.
@@ -123,7 +129,8 @@ def cross_validate(
         raise ValueError(f"rule must be 'min' or '1se', got {rule!r}")
     if problem.has_site_intercepts and isinstance(folds, str):
         raise ValueError("folds='sites' leaves out sites whose intercepts nobody then knows: use a number")
-    dealt, count = folds_of(folds, data, seed)
+    check_fold_rows(fold_rows, folds, problem)
+    dealt, count = folds_of(folds, data, seed, fold_rows)
     chosen, notes = choose(bound, solver, min_rows, second_order)
     if standardise_folds:
         check_fold_scale(chosen, bound, notes)
@@ -140,6 +147,8 @@ def cross_validate(
         losses = np.array([_held_out(m, t) for m, t in zip(models, left_out, strict=True)]).T
     else:
         losses, weights = _scored(tasks, points, dealt, server)
+    if isinstance(dealt, Dealt) and chosen.is_second_order and not problem.has_site_intercepts:
+        notes += _whole_sites(dealt, data.sizes, min_rows, problem, server.ledger.rounds)
     if isinstance(folds, str):
         notes.append("one site was left out at a time: differences of such fits are about single sites.")
     notes += absorbed(bound, points[-1][0].w, tasks[0].state.arrays["gradient"], data.feature_names)
@@ -148,12 +157,13 @@ def cross_validate(
     return replace(found, fold_certificates=[[point.certificate for point in row[1:]] for row in points])
 
 
-def deal(data: FederatedData, folds: int, seed: int) -> Array:
+def deal(data: FederatedData, folds: int, seed: int, fold_rows: int = 0) -> Array:
     """A fold for every row: each client shuffles its rows and deals them out, beginning at a fold of its own.
 
-    A client's folds depend on the seed and its id, not on the other clients.
+    A client's folds depend on the seed and its id, not on the other clients; ``fold_rows`` is that of
+    ``cross_validate``.
     """
-    return numbers_of(Dealt(folds, seed), data)
+    return numbers_of(Dealt(folds, seed, fold_rows), data)
 
 
 def numbers_of(folds: Folds, data: FederatedData) -> Array:
@@ -162,7 +172,36 @@ def numbers_of(folds: Folds, data: FederatedData) -> Array:
     return np.concatenate([folds.of(k, name, sizes[k]) for k, name in enumerate(data.ids)])
 
 
-def folds_of(folds: Any, data: FederatedData | RemoteData, seed: int) -> tuple[Folds, int]:
+def check_fold_rows(fold_rows: Any, folds: Any, problem: Problem) -> None:
+    """Refuse numbers that are none, and folds that no client deals."""
+    if isinstance(fold_rows, bool) or not isinstance(fold_rows, int | np.integer) or fold_rows < 0:
+        raise ValueError(f"fold_rows must be a whole number ≥ 0, got {fold_rows!r}")
+    if fold_rows and (isinstance(folds, str) or np.ndim(folds)):
+        raise ValueError(f"fold_rows={fold_rows} is for folds that clients deal: give their number as folds")
+    if fold_rows and problem.has_site_intercepts:
+        raise ValueError(
+            f"fold_rows={fold_rows} leaves out whole sites, whose intercepts nobody then knows: leave it at 0"
+        )
+
+
+def _whole_sites(dealt: Dealt, sizes: Array, least: int, problem: Problem, rounds: int) -> list[str]:
+    """What ``fold_rows`` would save, where clients large enough to share have folds that are not."""
+    small = int(np.sum((sizes >= least) & (sizes // dealt.count < least)))
+    if not small or dealt.least >= least:
+        return []
+    saved = "which saves rounds"
+    if isinstance(problem.loss, Squared) and (sizes >= least).all():
+        saved = f"and where no column is rare in a fold, everything takes one round instead of {rounds}"
+    return [
+        f"{part_of(small, len(sizes), 'client', 'has', 'have')} enough rows to share matrices, but not in "
+        f"each of {dealt.count} folds. With fold_rows={least} such clients deal into fewer folds, or stay "
+        f"whole in one, {saved}. folds='sites' and select(path, 'ebic') need no small folds either."
+    ]
+
+
+def folds_of(
+    folds: Any, data: FederatedData | RemoteData, seed: int, fold_rows: int = 0
+) -> tuple[Folds, int]:
     """How rows get their folds, and how many folds there are."""
     dealt: Folds
     if isinstance(folds, str):
@@ -172,7 +211,7 @@ def folds_of(folds: Any, data: FederatedData | RemoteData, seed: int) -> tuple[F
     elif np.ndim(folds) == 0:
         if isinstance(folds, bool) or not isinstance(folds, int | np.integer) or folds < 2:
             raise ValueError(f"folds must be a whole number ≥ 2, got {folds!r}")
-        dealt, count = Dealt(int(folds), seed), int(folds)
+        dealt, count = Dealt(int(folds), seed, int(fold_rows)), int(folds)
     else:
         given = np.asarray(folds)
         if isinstance(data, RemoteData):
@@ -187,6 +226,7 @@ def folds_of(folds: Any, data: FederatedData | RemoteData, seed: int) -> tuple[F
         empty = int(np.count_nonzero(sizes == 0))
         raise ValueError(
             f"there must be two folds, and none empty: {part_of(empty, count, 'fold', 'has', 'have')} no rows"
+            + (f"; lower fold_rows={fold_rows}, or take fewer folds" if fold_rows else "")
         )
     return dealt, count
 
