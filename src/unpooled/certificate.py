@@ -38,9 +38,10 @@ class Certificate:
 
     The scale is the loss that a perfect fit would take off the model without coefficients (half the
     variance of y, the entropy of the labels, half the null deviance); for other losses that of the first
-    point. Where there is no cheap dual (no penalty, a user's own loss or penalty, unpenalised coefficients
-    by gradients alone) ``kind`` is "KKT residual": the gap is then the largest entry of
-    w − prox(w − ∇L(w)) and the scale that of the gradient at w = 0.
+    point. Where there is no dual bound (a user's own loss or penalty, which need not even be convex;
+    unpenalised coefficients by gradients alone, or with ``Huber``) ``kind`` is "KKT residual": the gap is
+    then the largest entry of w − prox(w − ∇L(w)), which is zero at an optimum, and the scale that of the
+    gradient at w = 0.
     """
 
     gap: float
@@ -140,7 +141,7 @@ def quadratic_bound(H: Float, c: Float, yy: float, h: Blocks, v: Float) -> float
     """
     free, rest = h.free, np.setdiff1d(np.arange(len(c)), h.free)
     if not rest.size:
-        return -np.inf
+        return 0.5 * max(yy - float(c @ np.linalg.pinv(H, rcond=1e-14, hermitian=True) @ c), 0.0)
     explained = np.linalg.pinv(H[np.ix_(free, free)], rcond=1e-14, hermitian=True) @ np.column_stack(
         [H[np.ix_(free, rest)], c[free]]
     )

@@ -49,8 +49,9 @@ def solve(
     solver : "auto", "sufficient_statistics", "prox_newton", "anderson", "fista", or a solver object.
     tol : stop when the certificate's gap is at most so large a part of its scale (see ``Certificate``).
     max_rounds : stop after so many rounds, with a ConvergenceWarning.
-    min_rows : a client with fewer rows, or with a column in which fewer rows stand out from the rest,
-        refuses to send Gram matrices and Hessians; then gradients are used. 0 lets every client send.
+    min_rows : a client with fewer rows sends no Gram matrix and no Hessian, and one with a column in which
+        fewer rows stand out from the rest leaves that column out of them. Gradients of all clients then
+        decide, and the matrices that are sent set the steps. 0 lets every client send all.
     second_order : whether Gram matrices and Hessians may be asked for at all.
     engine : where clients run; ``engines.Local()`` where None.
     w0, intercept0 : the start; zero where None.

@@ -140,5 +140,5 @@ def test_fold_rows_that_cannot_be_are_refused():
         up.cross_validate(LASSO, data, folds="sites", fold_rows=5)
     with pytest.raises(ValueError, match="whose intercepts nobody then knows"):
         up.cross_validate(up.Problem(up.Squared(), up.L1(1.0), "sites"), data, fold_rows=5)
-    with pytest.raises(ValueError, match="whole number ≥ 0, got 1.5"):
+    with pytest.raises(ValueError, match=r"whole number ≥ 0, got 1\.5"):
         up.cross_validate(LASSO, data, fold_rows=1.5)
