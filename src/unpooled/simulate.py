@@ -142,7 +142,7 @@ def simulate(
         progress=progress,
         certify=certify,
     )
-    curvature = Curvature(problem, data, options["batch_size"])
+    curvature = Curvature(problem, data, options["batch_size"], options["cohort"])
     if previous is None:
         resolved, notes = algorithm.resolve(curvature, rounds)
         if private is not None:
@@ -158,7 +158,8 @@ def simulate(
         run = trial.run(resolved, notes, said, curvature.rounds, GROWTH if gentler else math.inf)
         if run.status != Status.DIVERGED or not gentler:
             break
-        retry = dataclasses.replace(algorithm, **gentler)  # type: ignore[type-var]
+        steps = {"local_steps": resolved.local_steps}  # chosen with the step, and still right
+        retry = dataclasses.replace(algorithm, **steps, **gentler)  # type: ignore[type-var]
         resolved, _ = retry.resolve(curvature, rounds)
         trial = dataclasses.replace(trial, previous=None)
         number = ", ".join(f"{name} = {value:.4g}" for name, value in gentler.items())
