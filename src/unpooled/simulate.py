@@ -82,7 +82,8 @@ def simulate(
     resume : a run, or the file of one, to go on from; it must have had the same settings.
     progress : show a bar on stderr; None shows it on a terminal.
     certify : end with one more round, in which every client answers with the loss and the gradient of its
-        rows: ``certificate`` of the run then says how far its last iterate is from the optimum.
+        rows: ``certificate`` of the run then says how far its last iterate is from the optimum, by a duality
+        gap, or by a KKT residual where the loss or the penalty has no dual.
 
     Returns
     -------
