@@ -87,7 +87,7 @@ class Curvature:
 
     @cached_property
     def spectrum(self) -> tuple[Float, Float]:
-        """The pooled curvature's Ritz values and their weights, after 20 Lanczos steps (one round each)."""
+        """The pooled curvature's Ritz values and their weights, by at most 20 Lanczos steps, a round each."""
         self._linear("mu")
         size = self.data.n_features + int(self.problem.intercept)
         return ritz_values(self._operator(), size, LANCZOS_STEPS)
@@ -126,7 +126,7 @@ class Curvature:
     def rounds(self) -> int:
         """How many rounds of communication the measurements made so far would have taken."""
         known = vars(self)
-        return ("clients" in known) + LANCZOS_STEPS * ("spectrum" in known)
+        return ("clients" in known) + (len(self.spectrum[0]) if "spectrum" in known else 0)
 
     def _linear(self, parameter: str) -> None:
         if not isinstance(self.problem.loss, LinearLoss):

@@ -190,3 +190,17 @@ def test_a_run_saved_when_local_steps_were_given_is_resumed_with_them_open(diabe
     assert rest.settings["algorithm"]["local_steps"] == 10
     with pytest.raises(ValueError, match="local_steps: 10 then, 3 now"):
         up.simulate(up.FastFedDA(local_steps=3), problem, data, rounds=9, resume=half)
+
+
+def test_a_given_gamma_costs_no_round_to_speak_of_steps(outlier):
+    problem = up.Problem(up.Squared(), up.L1(0.02))
+    run = up.simulate(up.FastFedDA(gamma=1000.0), problem, outlier, rounds=5)
+    assert run.ledger.setup_rounds == 10  # Lanczos's, in ten dimensions
+    assert any(note.startswith("the number of steps is expected to limit") for note in run.notes)
+
+
+def test_rows_of_zeros_with_a_given_gamma():
+    data = up.FederatedData.from_arrays(np.zeros((6, 2)), np.arange(6.0), [0, 0, 1, 1, 2, 2])
+    run = up.simulate(up.FastFedDA(gamma=1.0), up.Problem(up.Squared(), up.L1(0.1)), data, rounds=3)
+    assert run.status == "completed"
+    assert np.array_equal(run.w, np.zeros(2))

@@ -69,7 +69,7 @@ def left(curvature: Curvature, gamma: float, a: float, horizon: Horizon) -> Left
     S, step = way / gamma, last / (gamma * horizon.steps)
     gap = rho * theta**LARGE
     c = 1.0 if curvature.problem.loss.is_quadratic else CURVED
-    steps = float(np.sum(gap * np.exp(-2.0 * c * theta * S)) / np.sum(gap))
+    steps = float(np.sum(gap * np.exp(-2.0 * c * theta * S)) / max(np.sum(gap), np.finfo(float).tiny))
     x = 0.5 * (horizon.local_steps - 1) * step * curvature.largest
     noise = NOISE * step * curvature.largest if curvature.is_sampled else 0.0
     return Left(steps, DRIFT * (x / (1.0 + x)) ** 2, noise)
@@ -84,17 +84,17 @@ def _lengths(a: float, length: int) -> tuple[float, float]:
     return float(np.trapezoid(eta, t)), float(eta[-1])
 
 
-def limits(curvature: Curvature, gamma: float, a: float, horizon: Horizon, alone: float) -> list[str]:
+def limits(curvature: Curvature, gamma: float, a: float, horizon: Horizon, alone: float | None) -> list[str]:
     """The term that is expected to keep the run from the optimum, and what helps against it.
 
-    ``alone`` is the γ̃ that one local step a round would have.
+    ``alone`` is the γ̃ that one local step a round would have, None where nobody measured it.
     """
     expected = left(curvature, gamma, a, horizon)
     if sum(expected) < NEGLIGIBLE:
         return []
     E = horizon.local_steps
     if left(curvature, gamma, math.inf, horizon).steps > 0.5 * sum(expected):  # however long they stay long
-        longer = gamma * horizon.steps / alone
+        longer = gamma * horizon.steps / alone if alone is not None else 1.0
         if E > 1 and longer > E:
             worst = float(np.max(curvature.clients[0]))
             return [

@@ -12,7 +12,7 @@ import math
 from typing import NamedTuple
 
 from unpooled.algorithms.balance import Horizon, balanced, left, limits
-from unpooled.curvature import LANCZOS_STEPS, Curvature
+from unpooled.curvature import Curvature
 
 SAFETY = 0.75  # of the expected smoothness; a run that diverges doubles γ̃ and starts again
 LOCAL_STEPS = 10
@@ -65,6 +65,7 @@ def dual_numbers(
 ) -> tuple[DualNumbers, list[str]]:
     """Fill in what is None."""
     said: list[str] = []
+    is_chosen = gamma is None
     if schedule == "theory":
         return _theory(mu, gamma, a, curvature)
     if gamma is None:
@@ -76,7 +77,8 @@ def dual_numbers(
         a = balanced(curvature, gamma, horizon)
         mu = 4.0 * gamma / a
         said.append(_shape(a, mu, horizon, curvature.is_sampled))
-        said += limits(curvature, gamma, a, horizon, default_gamma(curvature, 1)[0])
+        alone = default_gamma(curvature, 1)[0] if is_chosen else None  # which is no reason to measure
+        said += limits(curvature, gamma, a, horizon, alone)
         return DualNumbers(mu, gamma, a), said
     if mu is None:
         mu = curvature.strong_convexity
@@ -121,7 +123,7 @@ def _shape(a: float, mu: float, horizon: Horizon, is_sampled: bool) -> str:
 
 def _lanczos(curvature: Curvature) -> str:
     share = "the" if curvature.problem.loss.is_quadratic else "a tenth of the"
-    return f"{share} smallest of {LANCZOS_STEPS} Lanczos values, one extra round each"
+    return f"{share} smallest of {len(curvature.spectrum[0])} Lanczos values, one extra round each"
 
 
 def _theory(
