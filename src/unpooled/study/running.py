@@ -65,6 +65,7 @@ def run(
                 "study": str(path.absolute()),
                 "results": str(results.absolute()),
                 "events": str(events.absolute()),
+                "keys": "" if keys is None else str(keys.absolute()),
                 "resume": (checkpoint / "state.json").exists() if restart else resume,
             }
             app = write_app(logs / "app", SERVER, CLIENT, config, "unpooled-study")
