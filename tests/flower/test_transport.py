@@ -4,15 +4,18 @@ import time
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 from flwr.serverapp import ServerApp
 
 from tests.flower.simulation import simulated
 from unpooled.flower import transport
 from unpooled.flower.client import answering
+from unpooled.flower.signing import Signatures
 from unpooled.flower.transport import GridTransport
 from unpooled.remote.failures import DuplicateClientError
 from unpooled.remote.messages import Failure, Reply, Request
 
+KEY = ec.generate_private_key(ec.SECP384R1()).public_key()
 NAMES = ("b", "a", "c", "twin", "d", "twin")
 
 
@@ -64,6 +67,9 @@ def seen():
         names = ["a", "b", "c"]
         seen["all"] = transport.exchange(ask(names))
         seen["train"] = transport.exchange(ask(["c"], "train"))
+        signing = GridTransport(grid, timeout=120.0, signatures=Signatures(dict.fromkeys(names, KEY)))
+        signing.roster = transport.roster
+        seen["unsigned"] = signing.exchange(ask(names))
         seen["one fails"] = transport.exchange(ask(names, fail=["b"]))
         told = seen["told"] = []
         quick = GridTransport(
@@ -127,3 +133,9 @@ def test_who_is_not_there_or_too_late_is_a_failure(seen):
 def test_bad_options_are_refused(options, words):
     with pytest.raises(ValueError, match=words):
         GridTransport(None, **options)
+
+
+def test_an_answer_without_the_signature_of_its_site_does_not_count(seen):
+    for name in ("a", "b", "c"):
+        words = f"its answer is not signed by the key of {name}: someone else may have sent it"
+        assert seen["unsigned"][name] == Failure(words)

@@ -43,6 +43,7 @@ def join(files, tmp_path, monkeypatch):
 
     def joined(here, there, *options, status=0):
         monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(joining, "LINGER", 0.0)
         coordinator = Coordinator(there, desks(there, files), tmp_path / "results")
         monkeypatch.setattr(joining, "Node", coordinator)
         writing.write(here, "study.toml")

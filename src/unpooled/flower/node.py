@@ -35,7 +35,7 @@ log = logging.getLogger("unpooled.flower")
 
 
 class Node:
-    """Takes part while it is entered.
+    """Takes part while it is entered; whoever has lost the connection enters it again.
 
     Parameters
     ----------
@@ -55,25 +55,32 @@ class Node:
             fleet.key.public_key()
         )
         self._over = threading.Event()
-        self._beating = threading.Thread(target=self._beat, daemon=True)
         self._pause = FIRST_PAUSE
 
     def __enter__(self) -> Self:
         proto = self._proto
+        with contextlib.suppress(RefusedError):  # a SuperLink that was started anew does not know it
+            self._leave()
         if self.registers:
             request = proto.RegisterNodeFleetRequest(public_key=self._public)
-            with contextlib.suppress(RefusedError):  # it is known from before
-                self.fleet.call("register-node", request, proto.RegisterNodeFleetResponse())
+            self.fleet.call("register-node", request, proto.RegisterNodeFleetResponse())
         request = proto.ActivateNodeRequest(public_key=self._public, heartbeat_interval=HEARTBEAT)
         self._node.node_id = self.fleet.call("activate-node", request, proto.ActivateNodeResponse()).node_id
-        self._beating.start()
+        self._over = threading.Event()
+        threading.Thread(target=self._beat, args=(self._over,), daemon=True).start()
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Leave, so that nobody waits for this site."""
         self._over.set()
-        proto, number = self._proto, self._node.node_id
         with contextlib.suppress(FleetError):
+            self._leave()
+            self._node.node_id = 0
+
+    def _leave(self) -> None:
+        """Give up the place at the SuperLink, if there is one: it does not give it twice."""
+        proto, number = self._proto, self._node.node_id
+        if number:
             request = proto.DeactivateNodeRequest(node_id=number)
             self.fleet.call("deactivate-node", request, proto.DeactivateNodeResponse())
             if self.registers:
@@ -185,10 +192,10 @@ class Node:
                 )
                 self.fleet.call("push-object", request, self._messages.PushObjectResponse(), TRIES)
 
-    def _beat(self) -> None:
+    def _beat(self, over: threading.Event) -> None:
         """Tell the SuperLink every few seconds that this site is there, also while its desk is at work."""
         beats = module("flwr.proto.heartbeat_pb2")
         request = beats.SendNodeHeartbeatRequest(node=self._node, heartbeat_interval=HEARTBEAT)
-        while not self._over.wait(HEARTBEAT / BEATS):
+        while not over.wait(HEARTBEAT / BEATS):
             with contextlib.suppress(FleetError):  # whoever looks for messages finds out too
                 self.fleet.call("send-node-heartbeat", request, beats.SendNodeHeartbeatResponse())

@@ -18,6 +18,7 @@ from unpooled.study.desk import StudyDesk
 
 REGISTERING = 180.0  # seconds in which a coordinator registers all keys, or gives up one that was killed
 PAUSE = 2.0  # seconds until the next try to connect
+LINGER = 2.0  # seconds in which the last reply is fetched: those of a node that has left are gone
 LOG = "site.log"
 
 
@@ -33,14 +34,16 @@ def join(
     refused = float("inf")  # since when the coordinator has been there and has not taken it in
     said = ""
     with _logging(logs), _called(study, ca, _key(key)) as fleet:
+        node = Node(fleet, desk.site, desk, registers=key is None, say=say)
         while True:
             is_connected = False
             try:
-                with Node(fleet, desk.site, desk, registers=key is None, say=say) as node:
+                with node:
                     is_connected, said = True, ""
                     say(f"connected to {study.address} as {desk.site}")
                     while not desk.told:
                         node.step()
+                    time.sleep(LINGER)
                 return _ended(desk)
             except FleetError as error:
                 logging.getLogger("unpooled.study").warning("%s", error)
