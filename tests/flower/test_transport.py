@@ -1,15 +1,18 @@
 """Requests over a real Grid, that of Flower's simulation: who answers, who does not, who is refused."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
+from flwr.app import Error
 from flwr.serverapp import ServerApp
 
 from tests.flower.simulation import simulated
 from unpooled.flower import transport
 from unpooled.flower.client import answering
+from unpooled.flower.records import reply_record
 from unpooled.flower.signing import Signatures
 from unpooled.flower.transport import GridTransport
 from unpooled.remote.failures import DuplicateClientError
@@ -139,3 +142,33 @@ def test_an_answer_without_the_signature_of_its_site_does_not_count(seen):
     for name in ("a", "b", "c"):
         words = f"its answer is not signed by the key of {name}: someone else may have sent it"
         assert seen["unsigned"][name] == Failure(words)
+
+
+def test_who_was_cut_off_in_the_middle_of_a_reply_has_time_to_come_back(monkeypatch):
+    """Flower waits three minutes for the rest of such a reply; the site joins again as another node."""
+    clock, asked = [0.0], []
+
+    def post(grid, requests, seconds):
+        asked.extend(requests)
+        return {str(node): node for node in requests}
+
+    def pull(grid, numbers):
+        [number] = numbers
+        if number == "8":
+            content = reply_record(Reply({"name": "a"}, {}), "a")
+            return {number: SimpleNamespace(has_error=lambda: False, content=content)}
+        clock[0] += 180.0
+        error = Error(code=transport.UNAVAILABLE[0])
+        return {number: SimpleNamespace(has_error=lambda: True, error=error)}
+
+    def here():
+        nodes = [7] if clock[0] < 180.0 else [8] if clock[0] > 200.0 else []
+        return [SimpleNamespace(node_id=node, name="a", last_activated_at=str(node)) for node in nodes]
+
+    monkeypatch.setattr(transport, "post", post)
+    monkeypatch.setattr(transport, "pull", lambda grid, numbers: pull(grid, numbers) if numbers else {})
+    monkeypatch.setattr(transport.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(transport.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+    carrier = GridTransport(SimpleNamespace(get_nodes=here), timeout=300.0, return_seconds=120.0)
+    assert carrier.exchange(ask(["a"])) == {"a": Reply({"name": "a"}, {})}
+    assert asked == [7, 8]

@@ -30,6 +30,9 @@ class Coordinator:
     def __exit__(self, *exception):
         pass
 
+    def linger(self, seconds):
+        pass
+
     def step(self):
         try:
             run_study(self.asked, Direct({**self.others, self.site: self.desk}), self.folder)
@@ -43,7 +46,6 @@ def join(files, tmp_path, monkeypatch):
 
     def joined(here, there, *options, status=0):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(joining, "LINGER", 0.0)
         coordinator = Coordinator(there, desks(there, files), tmp_path / "results")
         monkeypatch.setattr(joining, "Node", coordinator)
         writing.write(here, "study.toml")

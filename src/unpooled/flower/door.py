@@ -42,8 +42,8 @@ class Door(socket.socket):
         try:
             connection, address = super().accept()
         except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE):
-                self._turn_away()
+            if error.errno in (errno.EMFILE, errno.ENFILE) and self._turn_away():
+                raise ConnectionAbortedError("no more files can be opened") from None
             raise
         peer = (str(address[0]), int(address[1]))
         near = [guest for guest in self.guests.values() if guest.peer[0] == peer[0]]
@@ -86,15 +86,19 @@ class Door(socket.socket):
             strangers[0].leave()
         return bool(strangers)
 
-    def _turn_away(self) -> None:
-        """Take the next connection with the spare file and close it: or it would be offered for ever."""
-        os.close(self._spare)
-        try:
-            with contextlib.suppress(OSError):
-                super().accept()[0].close()
-        finally:
+    def _turn_away(self) -> bool:
+        """Take the next connection with the spare file and close it: or it would be offered for ever.
+
+        False where the spare file was lost to another thread: then the event loop rests for a moment.
+        """
+        if self._spare >= 0:
+            os.close(self._spare)
+            self._spare = -1
+        with contextlib.suppress(OSError):
+            super().accept()[0].close()
+        with contextlib.suppress(OSError):
             self._spare = os.open(os.devnull, os.O_RDONLY)
-        raise ConnectionAbortedError("no more files can be opened")
+        return self._spare >= 0
 
 
 class Guest(socket.socket):

@@ -21,7 +21,7 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from unpooled.flower.installed import module
-from unpooled.flower.keyring import AHEAD, BEHIND, signed
+from unpooled.flower.keyring import AHEAD, BEHIND, CLOCK, signed
 from unpooled.flower.ports import is_loopback
 
 SECONDS, CONNECT_SECONDS = 30.0, 10.0  # without a byte; to connect and to shake hands
@@ -140,7 +140,7 @@ class Fleet:
             return UnreachableError(f"{self.address}: {answer.status_code} {said}")
         if answer.status_code == httpx.codes.UNAUTHORIZED and "date" in answer.headers:
             ahead = (now() - email.utils.parsedate_to_datetime(answer.headers["date"])).total_seconds()
-            if not -BEHIND < ahead < AHEAD:
+            if CLOCK in said or not -BEHIND < ahead < AHEAD:
                 way = "ahead of" if ahead > 0 else "behind"
                 return ClockError(
                     f"this machine's clock is {abs(ahead):.0f} s {way} the clock of {self.address}, which "
@@ -150,11 +150,13 @@ class Fleet:
 
     def _proxy(self) -> str:
         """The proxy on the way, without its password, as the beginning of a sentence."""
-        proxy = None if self._is_direct else urllib.request.getproxies().get("https")
-        if proxy is None or urllib.request.proxy_bypass(self.address):
+        known = {} if self._is_direct else urllib.request.getproxies()
+        name = next((name for name in ("https", "all") if name in known), None)
+        if name is None or urllib.request.proxy_bypass(self.address):
             return ""
-        parts = urllib.parse.urlsplit(proxy)
-        return f"the proxy {parts.scheme}://{parts.hostname}:{parts.port or ''} (HTTPS_PROXY) "
+        parts = urllib.parse.urlsplit(known[name])
+        port = f":{parts.port}" if parts.port else ""
+        return f"the proxy {parts.scheme}://{parts.hostname}{port} ({name.upper()}_PROXY) "
 
 
 def now() -> datetime.datetime:

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 KEY, TIME, SIGNATURE = "flwr-public-key", "flwr-timestamp", "flwr-signature"
 AHEAD, BEHIND = 5.0, 305.0  # seconds by which a caller's clock may differ: those of Flower's SuperLink
+CLOCK = "is a clock wrong?"
 SCHEME = ec.ECDSA(hashes.SHA256())
 
 
@@ -67,5 +68,5 @@ class Keyring:
         except (InvalidSignature, ValueError, TypeError, binascii.Error):
             return "the signature does not fit the key"
         if not -AHEAD < age < BEHIND:
-            return f"the signature is {age:.0f} s old: is a clock wrong?"
+            return f"the signature is {age:.0f} s old: {CLOCK}"
         return ""

@@ -56,6 +56,7 @@ class Node:
         )
         self._over = threading.Event()
         self._pause = FIRST_PAUSE
+        self._run = 0  # that of the last message
 
     def __enter__(self) -> Self:
         proto = self._proto
@@ -97,12 +98,21 @@ class Node:
             return
         self._pause = FIRST_PAUSE
         message = module("flwr.common.serde").message_from_proto(found.messages_list[0])  # bare
+        self._run = message.metadata.run_id
         try:
             self._send(self._answered(message, found.message_object_trees[0]))
         except RefusedError as error:
             if error.is_stranger:
                 raise
             log.warning("a message is not answered: %s", error)  # its run may have ended meanwhile
+
+    def linger(self, seconds: float) -> None:
+        """Stay until the last run is over, or so long: the replies of a node that has left are gone."""
+        deadline = time.monotonic() + seconds
+        with contextlib.suppress(FleetError):  # it is over
+            while time.monotonic() < deadline:
+                self._told(self._run)
+                time.sleep(LONGEST_PAUSE / 2)
 
     def _answered(self, message: Any, tree: Any) -> Any:
         """The reply to a message whose pieces a tree names; or why there is none."""
@@ -159,12 +169,16 @@ class Node:
 
     def _app(self, run: int) -> str:
         """What the coordinator says that it runs, in words."""
-        runs = module("flwr.proto.run_pb2")
         with contextlib.suppress(FleetError):
-            request = runs.GetRunRequest(node=self._node, run_id=run)
-            told = self.fleet.call("get-run", request, runs.GetRunResponse()).run
+            told = self._told(run)
             return f"the app {told.fab_id!r} of version {told.fab_version!r}"
         return "an app"
+
+    def _told(self, run: int) -> Any:
+        """What the coordinator says of a run that is under way."""
+        runs = module("flwr.proto.run_pb2")
+        request = runs.GetRunRequest(node=self._node, run_id=run)
+        return self.fleet.call("get-run", request, runs.GetRunResponse()).run
 
     def _send(self, message: Any) -> None:
         inflatable = module("flwr.supercore.inflatable.inflatable_object")

@@ -125,8 +125,10 @@ class Exchange:
 
     def is_open(self) -> bool:
         """Take in what has come; whether there is someone to wait for."""
-        transport, now = self.transport, time.monotonic()
-        for number, message in pull(transport.grid, self.asked).items():
+        transport = self.transport
+        found = pull(transport.grid, self.asked)
+        now = time.monotonic()  # a reply that was cut off in the middle holds up Flower's pull for minutes
+        for number, message in found.items():
             name, _ = self.asked.pop(number)
             if message.has_error() and message.error.code in UNAVAILABLE:
                 self.gone.add(name)

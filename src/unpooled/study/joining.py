@@ -18,7 +18,7 @@ from unpooled.study.desk import StudyDesk
 
 REGISTERING = 180.0  # seconds in which a coordinator registers all keys, or gives up one that was killed
 PAUSE = 2.0  # seconds until the next try to connect
-LINGER = 2.0  # seconds in which the last reply is fetched: those of a node that has left are gone
+LINGER = 20.0  # seconds at most in which the coordinator fetches the last reply
 LOG = "site.log"
 
 
@@ -43,7 +43,7 @@ def join(
                     say(f"connected to {study.address} as {desk.site}")
                     while not desk.told:
                         node.step()
-                    time.sleep(LINGER)
+                    node.linger(LINGER)
                 return _ended(desk)
             except FleetError as error:
                 logging.getLogger("unpooled.study").warning("%s", error)
