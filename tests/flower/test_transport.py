@@ -148,7 +148,7 @@ def test_who_was_cut_off_in_the_middle_of_a_reply_has_time_to_come_back(monkeypa
     """Flower waits three minutes for the rest of such a reply; the site joins again as another node."""
     clock, asked = [0.0], []
 
-    def post(grid, requests, seconds):
+    def post(grid, requests, seconds, record):
         asked.extend(requests)
         return {str(node): node for node in requests}
 

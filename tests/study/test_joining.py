@@ -20,7 +20,7 @@ class Coordinator:
         self.asked, self.others, self.folder = asked, others, folder
         self.error = None
 
-    def __call__(self, fleet, site, desk, *, registers, say):
+    def __call__(self, fleet, site, desk, authority, say):
         self.site, self.desk = site, desk
         return self
 

@@ -25,6 +25,8 @@ import time
 from pathlib import Path
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.serverapp import ServerApp
+from unpooled.flower.records import request_record
+from unpooled.remote.messages import Request
 
 app = ServerApp()
 
@@ -32,11 +34,14 @@ app = ServerApp()
 def main(grid, context):
     while not (nodes := list(grid.get_node_ids())):
         time.sleep(0.1)
-    content = RecordDict({"orders": ConfigRecord({"do": "as I say"})})
-    messages = [Message(content=content, dst_node_id=node, message_type="query") for node in nodes]
-    [reply] = grid.send_and_receive(messages, timeout=120)
-    said = reply.error.reason if reply.has_error() else str(reply.content)
-    Path(context.run_config["out"]).write_text(said)
+    orders = RecordDict({"orders": ConfigRecord({"do": "as I say"})})
+    question = request_record(Request("describe", {}, {}))
+    said = []
+    for content in (orders, question):
+        messages = [Message(content=content, dst_node_id=node, message_type="query") for node in nodes]
+        [reply] = grid.send_and_receive(messages, timeout=120)
+        said.append(reply.error.reason if reply.has_error() else str(reply.content))
+    Path(context.run_config["out"]).write_text(" ".join(said))
 """
 CLIENT = """
 from pathlib import Path
@@ -103,6 +108,13 @@ def test_no_code_of_the_coordinators_runs_at_a_site(attack):
         assert "refused: the app 'unpooled/unpooled-study'" in words
         assert "(a message has the records ['orders'], not those of unpooled)" in words
         assert "no code and no app of the coordinator's runs at a site" in words
+
+
+def test_a_question_that_the_coordinator_has_not_signed_is_not_answered(attack):
+    """By an account of the coordinator's machine, say, where Flower's own port takes anyone's app."""
+    for words in (attack.said, " ".join(attack.words.split())):
+        assert "sent a question that the coordinator's key has not signed" in words
+    assert "agreement" not in attack.words
 
 
 def test_a_site_is_one_process_without_a_port(attack):

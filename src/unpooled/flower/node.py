@@ -19,7 +19,7 @@ from unpooled.flower.fleet import TRIES, Fleet, FleetError, RefusedError
 from unpooled.flower.installed import app, module
 from unpooled.flower.records import NotOursError, reply_record, request_of
 from unpooled.flower.roster import HELLO
-from unpooled.flower.signing import sign
+from unpooled.flower.signing import Authority, ForgedError, sign
 from unpooled.remote.direct import Answers
 from unpooled.remote.messages import Reply
 
@@ -42,12 +42,13 @@ class Node:
     fleet : the way to the SuperLink, with the site's key.
     name : the site's id.
     desk : who answers.
-    registers : whether the key is its own and has to be made known first, where the SuperLink takes any.
+    authority : knows the coordinator's questions; None answers anyone who can reach the SuperLink, where it
+        takes any key: the site's own is made known first.
     say : told what was refused.
     """
 
-    def __init__(self, fleet: Fleet, name: str, desk: Answers, *, registers: bool, say: Say):
-        self.fleet, self.name, self.desk, self.registers, self.say = fleet, name, desk, registers, say
+    def __init__(self, fleet: Fleet, name: str, desk: Answers, authority: Authority | None, say: Say):
+        self.fleet, self.name, self.desk, self.authority, self.say = fleet, name, desk, authority, say
         self._proto = module("flwr.proto.fleet_pb2")
         self._messages = module("flwr.proto.message_pb2")
         self._node = module("flwr.proto.node_pb2").Node()
@@ -62,7 +63,7 @@ class Node:
         proto = self._proto
         with contextlib.suppress(RefusedError):  # a SuperLink that was started anew does not know it
             self._leave()
-        if self.registers:
+        if self.authority is None:
             request = proto.RegisterNodeFleetRequest(public_key=self._public)
             self.fleet.call("register-node", request, proto.RegisterNodeFleetResponse())
         request = proto.ActivateNodeRequest(public_key=self._public, heartbeat_interval=HEARTBEAT)
@@ -84,7 +85,7 @@ class Node:
         if number:
             request = proto.DeactivateNodeRequest(node_id=number)
             self.fleet.call("deactivate-node", request, proto.DeactivateNodeResponse())
-            if self.registers:
+            if self.authority is None:
                 request = proto.UnregisterNodeFleetRequest(node_id=number)
                 self.fleet.call("unregister-node", request, proto.UnregisterNodeFleetResponse())
 
@@ -119,22 +120,20 @@ class Node:
         try:
             content = self._content(message.metadata.run_id, tree)
             request = request_of(content)
+            if self.authority is not None and request.kind != HELLO.kind:
+                self.authority.check(content)
         except FleetError:
             raise
         except Exception as error:  # whatever it is, it is none of the requests that are answered here
             log.warning("refused: %r", error)
-            why = str(error) if isinstance(error, NotOursError) else type(error).__name__
-            words = (
-                f"{self._app(message.metadata.run_id)} sent what is no request of unpooled's ({why}): "
-                "no code and no app of the coordinator's runs at a site"
-            )
-            self.say(f"refused: {words}")
-            return app().Message(app().Error(RAISED, f"refused: {words}"), reply_to=message)
+            words = f"refused: {self._app(message.metadata.run_id)} sent {_in_words(error)}"
+            self.say(words)
+            return app().Message(app().Error(RAISED, words), reply_to=message)
         reply = Reply({}, {}) if request.kind == HELLO.kind else self.desk.handle(request)
         record = reply_record(reply, self.name)
-        return app().Message(
-            sign(record, content, message.metadata.message_id, self.fleet.key), reply_to=message
-        )
+        if self.authority is not None:
+            record = sign(record, content, message.metadata.message_id, self.fleet.key)
+        return app().Message(record, reply_to=message)
 
     def _content(self, run: int, tree: Any) -> Any:
         """The records of a message."""
@@ -213,3 +212,11 @@ class Node:
         while not over.wait(HEARTBEAT / BEATS):
             with contextlib.suppress(FleetError):  # whoever looks for messages finds out too
                 self.fleet.call("send-node-heartbeat", request, beats.SendNodeHeartbeatResponse())
+
+
+def _in_words(error: Exception) -> str:
+    """What it is that is not answered, and why."""
+    if isinstance(error, ForgedError):
+        return f"{error}: someone else who can reach its SuperLink may have asked"
+    why = str(error) if isinstance(error, NotOursError) else type(error).__name__
+    return f"what is no request of unpooled's ({why}): no code and no app of the coordinator's runs at a site"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from unpooled.flower.mailbox import post, pull
-from unpooled.flower.records import NotOursError, reply_of
+from unpooled.flower.records import NotOursError, reply_of, request_record
 from unpooled.flower.roster import Place, Roster
 from unpooled.flower.signing import ForgedError, Signatures
 from unpooled.remote.messages import Failure, Holder, Reply, Request
@@ -46,7 +46,7 @@ class GridTransport:
     hello_seconds : how long a node may take to tell its client id.
     poll_seconds : how often replies are looked for.
     tell : told of nodes that are slow, gone or back.
-    signatures : by which replies are checked, where each client signs them (see ``node``).
+    signatures : with which requests are signed and replies checked, where clients want it (see ``node``).
     """
 
     def __init__(
@@ -175,7 +175,9 @@ class Exchange:
         there = {places[name].node: name for name in sorted(self.gone) if name in places}
         seconds = max(0.0, self.closing - time.monotonic())
         requests = {node: self.requests[name] for node, name in there.items()}
-        for number, node in post(self.transport.grid, requests, seconds).items():
+        signatures = self.transport.signatures
+        record = request_record if signatures is None else signatures.record
+        for number, node in post(self.transport.grid, requests, seconds, record).items():
             name = there[node]
             self.asked[number] = name, places[name]
             self.gone.remove(name)

@@ -6,9 +6,12 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
 from unpooled.flower.installed import clientapp, serverapp
 from unpooled.flower.keyring import read_public
-from unpooled.flower.signing import Signatures
+from unpooled.flower.signing import Signatures, Signer
 from unpooled.flower.transport import GridTransport
 from unpooled.study.config import StoppedError, Study, StudyError, load
 from unpooled.study.coordinator import run_study
@@ -17,11 +20,14 @@ from unpooled.study.keys import Keys
 
 
 def signatures(study: Study, keys: str) -> Signatures | None:
-    """By which the sites' answers are checked; None for a study without keys."""
+    """With which questions are signed and the sites' answers checked; None for a study without keys."""
     if not keys:
         return None
     own = Keys(Path(keys))
-    return Signatures({site: read_public(own.public(site).read_bytes()) for site in study.sites})
+    key = serialization.load_pem_private_key(own.key.read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)  # see ``keys.check_server``
+    public = {site: read_public(own.public(site).read_bytes()) for site in study.sites}
+    return Signatures(public, Signer(key, own.certificate.read_bytes()))
 
 
 def coordinate(grid: Any, context: Any) -> None:

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from unpooled.flower.fleet import ClockError, Fleet, FleetError, RefusedError, UntrustedError
 from unpooled.flower.node import Node
+from unpooled.flower.signing import Authority
 from unpooled.study.config import Study, StudyError
 from unpooled.study.desk import StudyDesk
 
@@ -34,7 +35,7 @@ def join(
     refused = float("inf")  # since when the coordinator has been there and has not taken it in
     said = ""
     with _logging(logs), _called(study, ca, _key(key)) as fleet:
-        node = Node(fleet, desk.site, desk, registers=key is None, say=say)
+        node = Node(fleet, desk.site, desk, None if ca is None else Authority(ca.read_bytes()), say)
         while True:
             is_connected = False
             try:
