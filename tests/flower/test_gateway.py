@@ -286,6 +286,7 @@ sys.stdin.readline()
 
 
 def test_a_process_that_can_open_no_more_files_goes_on_when_it_can():
+    """And a crowd of strangers does not make it run out of them."""
     with subprocess.Popen(
         [sys.executable, "-c", OUT_OF_FILES],
         stdin=subprocess.PIPE,
@@ -301,8 +302,12 @@ def test_a_process_that_can_open_no_more_files_goes_on_when_it_can():
         process.stdin.write("\n")
         process.stdin.flush()
         process.stdout.readline()
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
-            assert asked(connection, PULL)[0] == 502
+        for crowd in (0, 400):  # idle connections, four for each file that it may open
+            strangers = [socket.create_connection(("127.0.0.1", port), 30.0) for _ in range(crowd)]
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+                assert asked(connection, PULL)[0] == 502
+        for stranger in strangers:
+            stranger.close()
         process.stdin.write("\n")
         process.stdin.flush()
         assert process.stderr.read() == ""

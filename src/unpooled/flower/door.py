@@ -16,7 +16,7 @@ from typing import Any
 MOST = 512  # connections in all; fewer where the process may not open four times as many files
 MOST_FROM_ONE = 64  # from one address: sites may share one, and each has two or three
 STRANGER_SECONDS = 10.0  # to shake hands, send headers and show a key, each time anew
-BACKLOG = 64
+BACKLOG = 512  # connections that wait to be taken; beyond it callers try again after seconds
 
 Peer = tuple[str, int]
 
