@@ -63,6 +63,7 @@ def run(
         for restart in range(RESTARTS + 1):
             config: dict[str, Setting] = {
                 "study": str(path.absolute()),
+                "keys": "" if keys is None else str(keys.absolute()),
                 "results": str(results.absolute()),
                 "events": str(events.absolute()),
                 "resume": (checkpoint / "state.json").exists() if restart else resume,
