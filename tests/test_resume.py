@@ -1,11 +1,12 @@
 """Runs that stop and go on: checkpoints, Ctrl-C, resuming to the same bits or being refused."""
 
-import os
+import contextlib
 
 import numpy as np
 import pytest
 
 import unpooled as up
+from tests.full_disks import full
 from tests.runs import ALGORITHMS, FAST, NAMES, go, same_bits
 
 
@@ -82,24 +83,24 @@ def test_a_checkpoint_is_a_run_to_resume(data, tmp_path, monkeypatch):
     same_bits(rest, go(FAST, data, every=3, metrics={"n": lambda w: 0.0}))
 
 
-def filling(path, rounds):
-    """A metric after which the next save finds the disk full, in the rounds from one to another."""
+@contextlib.contextmanager
+def filling(rounds):
+    """A metric in whose rounds, from one to another, saves find the disk full."""
 
     def metric(w):
         metric.calls += 1
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")  # where it is written first
-        if metric.calls - 1 in rounds:
-            temporary.symlink_to("/dev/full")
         return 0.0
 
     metric.calls = 0
-    return {"n": metric}
+    with full(lambda path: metric.calls - 1 in rounds):
+        yield {"n": metric}
 
 
 def test_a_full_disk_costs_checkpoints_only(data, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("unpooled.checkpoint.SAVE_SECONDS", 0.0)
     path, whole = tmp_path / "run.run", go(FAST, data, every=1, metrics={"n": lambda w: 0.0})
-    run = go(FAST, data, every=1, checkpoint=path, metrics=filling(path, range(4, 8)))
+    with filling(range(4, 8)) as metrics:
+        run = go(FAST, data, every=1, checkpoint=path, metrics=metrics)
     assert run.status == "completed"
     same_bits(run, whole)
     same_bits(up.load(path), whole)  # there was room again
@@ -111,7 +112,8 @@ def test_a_full_disk_costs_checkpoints_only(data, tmp_path, monkeypatch, caplog)
 def test_a_disk_that_is_full_at_the_end_leaves_the_last_checkpoint(data, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("unpooled.checkpoint.SAVE_SECONDS", np.inf)  # after the first round, and at the end
     path, whole = tmp_path / "run.run", go(FAST, data, every=1, metrics={"n": lambda w: 0.0})
-    run = go(FAST, data, every=1, checkpoint=path, metrics=filling(path, range(12, 13)))
+    with filling(range(12, 13)) as metrics:
+        run = go(FAST, data, every=1, checkpoint=path, metrics=metrics)
     same_bits(run, whole)
     assert run.notes[-1] == f"The run is not in {path}, which could not be written: save it elsewhere."
     assert "cannot be written after round 12" in caplog.text

@@ -24,6 +24,7 @@ import functools
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable
@@ -286,13 +287,17 @@ def _cache_directory(digest: str) -> Path | None:
     """Where compiled code of this digest is kept; None where nothing can be written.
 
     One folder for each version of the package, and in it one for its own records and one for each set of a
-    user's; those not used for longest are forgotten.
+    user's; those not used for longest are forgotten. Where anybody can make folders, only this user's own
+    one will do: what is in it is executed.
     """
     root = os.environ.get("UNPOOLED_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    bases = [Path(root)] if root else [Path(home) / "unpooled", Path(tempfile.gettempdir()) / "unpooled"]
-    for base in bases:
+    spare = Path(tempfile.gettempdir()) / f"unpooled-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    for base in [Path(root)] if root else [Path(home) / "unpooled", spare]:
         try:
+            if base == spare:
+                base.mkdir(mode=0o700, exist_ok=True)
+                _refuse_foreign(base)
             directory = base / "kernels" / _package_digest() / digest
             directory.mkdir(parents=True, exist_ok=True)
             for used, kept in ((directory, KEPT_SETS), (directory.parent, KEPT_VERSIONS)):
@@ -303,6 +308,14 @@ def _cache_directory(digest: str) -> Path | None:
         if os.access(directory, os.W_OK):
             return directory
     return None
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Refuse a folder that is a link, that others own, or that others can write to."""
+    about = folder.lstat()
+    is_mine = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o022)
+    if not is_mine or not stat.S_ISDIR(about.st_mode):
+        raise PermissionError(f"{folder} is not this user's own")
 
 
 def _forget_oldest(parent: Path, kept: int) -> None:

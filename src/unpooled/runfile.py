@@ -17,6 +17,7 @@ from unpooled.ledger import Ledger
 from unpooled.privacy.spent import Spent
 from unpooled.run import Best, Run, Status
 from unpooled.whole_file import DAMAGE, whole_file
+from unpooled.zipped_arrays import MOST_BYTES, check_size, read_array
 
 FORMAT = 1
 
@@ -62,14 +63,18 @@ def _model(folder: str, of: Run | Best) -> dict[str, Any]:
     return arrays if of.intercept is None else {**arrays, f"{folder}intercept": np.asarray(of.intercept)}
 
 
-def load(path: str | os.PathLike[str]) -> Run:
-    """Read a run that ``Run.save`` wrote. A damaged or foreign file is refused with a ValueError."""
+def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Run:
+    """Read a run that ``Run.save`` wrote. A damaged or foreign file is refused with a ValueError.
+
+    So is one that would unpack to more than ``most_bytes``, before it is unpacked.
+    """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no run at {path}")
     with path.open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
+                check_size(archive, most_bytes)
                 description = json.loads(archive.read("run.json"))
                 if description["format"] <= FORMAT:
                     return _assemble(description, _arrays(archive, description))
@@ -84,8 +89,7 @@ def _arrays(archive: zipfile.ZipFile, description: dict[str, Any]) -> dict[str, 
     arrays = {}
     for name in archive.namelist():
         if name.endswith(".npy"):
-            with archive.open(name) as member:
-                arrays[name[:-4]] = np.lib.format.read_array(member, allow_pickle=False)
+            arrays[name[:-4]] = read_array(archive, name)
     expected = description.get("arrays", sorted(arrays))  # the first files did not name them
     if sorted(arrays) != expected:
         raise ValueError(f"its arrays should be {', '.join(expected)}")

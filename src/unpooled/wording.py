@@ -1,7 +1,8 @@
-"""Numbers with their words."""
+"""Words: numbers with theirs, and those of others made plain."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 
@@ -24,3 +25,19 @@ def part_of(n: int, total: int, word: str, one: str = "is", many: str = "are") -
 def numbered(n: int, one: str, many: str) -> str:
     """``1 column is constant``, ``3 columns are constant``: where the words behind the number change too."""
     return f"{n} {one if n == 1 else many}"
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    """A text of others as it may stand on a terminal: what would control it is spelt out (``\\x1b``).
+
+    With ``lines``, ends of lines stay.
+    """
+    return "".join(each if _is_plain(each) or (lines and each == "\n") else _spelt(each) for each in text)
+
+
+def _is_plain(letter: str) -> bool:
+    return letter.isprintable() or unicodedata.category(letter) == "Zs"
+
+
+def _spelt(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()

@@ -1,7 +1,6 @@
 """The bits of the local engine, in Flower's simulation: by our own server, and by Flower's loop."""
 
 import contextlib
-import os
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from tests.flower.apps import (
     same,
 )
 from tests.flower.simulation import simulated
+from tests.full_disks import full
 from unpooled.flower import CompositeStrategy, server_app
 
 COHORT = {"fraction_train": 0.67, "min_train_nodes": 2, "min_available_nodes": 3, "batch_size": 8, "seed": 7}
@@ -59,8 +59,7 @@ def seen(folder):
         server_app(PROBLEM, folder=folder / "exact", **options)(grid, context)
         rounds = {**options, "algorithm": FAST, "options": OPTIONS}
         server_app(PROBLEM, folder=folder / "fast", **rounds)(grid, context)
-        full(folder / "full", "checkpoint.run", "model.npz")
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), full(once("checkpoint.run", "model.npz")):
             server_app(PROBLEM, folder=folder / "full", **rounds)(grid, context)
         loud = {**rounds, "options": {**OPTIONS, "seed": LOUD, "cohort": None, "rounds": 1}}
         server_app(PROBLEM, norm_bound=1e6, min_train_nodes=2, **loud)(grid, context)
@@ -70,11 +69,17 @@ def seen(folder):
     return seen
 
 
-def full(folder, *names):
-    """Let the next writing of these files find the disk full."""
-    folder.mkdir()
-    for name in names:
-        (folder / f".{name}.{os.getpid()}").symlink_to("/dev/full")
+def once(*names):
+    """Whether it is the first time that one of these files is written."""
+    left = [f".{name}." for name in names]
+
+    def is_first(path):
+        found = [each for each in left if path.name.startswith(each)]
+        for each in found:
+            left.remove(each)
+        return bool(found)
+
+    return is_first
 
 
 def test_an_exact_solve_has_the_same_bits(seen):

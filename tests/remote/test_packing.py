@@ -1,10 +1,13 @@
 """Requests and replies as bytes: what is read is what was written, or an error."""
 
 import io
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
 
+from unpooled import runfile
 from unpooled.remote import packing
 from unpooled.remote.messages import Request
 from unpooled.whole_file import DAMAGE
@@ -44,3 +47,41 @@ def test_nothing_that_could_run_code_is_read():
     np.savez(file, about=np.array([object()], dtype=object))
     with pytest.raises(DAMAGE):
         packing.read(io.BytesIO(file.getvalue()))
+
+
+def bomb(names, header=None, **options):
+    """A small zip file of large members."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", **options) as archive:
+        for name in names:
+            piece = io.BytesIO()
+            np.lib.format.write_array_header_1_0(
+                piece, {"descr": "<f8", "fortran_order": False, "shape": header or (1 << 20,)}
+            )
+            archive.writestr(name, piece.getvalue() + (b"" if header else bytes(8 << 20)))
+    return file.getvalue()
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked():
+    """Neither what packs a thousand times its size nor what claims to be large gets any room."""
+    packed = bomb(["about.npy"], compression=zipfile.ZIP_DEFLATED)
+    assert len(packed) < 1 << 14
+    claims = bomb(["about.npy"], header=(1 << 50,))
+    for piece, words in ((packed, "is packed"), (claims, "is no array of")):
+        tracemalloc.start()
+        with pytest.raises(ValueError, match=words):
+            packing.read(io.BytesIO(piece))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 1 << 20
+
+
+def test_a_run_file_has_a_size_limit(tmp_path):
+    (tmp_path / "bomb.run").write_bytes(
+        bomb([f"state/{i}.npy" for i in range(20)], compression=zipfile.ZIP_DEFLATED)
+    )
+    with pytest.raises(ValueError, match=r"bomb.run .*it would unpack to 0\.156 GiB, and 0\.1 is the most"):
+        runfile.load(tmp_path / "bomb.run", most_bytes=int(0.1 * 2**30))
+    (tmp_path / "claims.run").write_bytes(bomb(["run.json", "w.npy"], header=(1 << 50,)))
+    with pytest.raises(ValueError, match=r"claims.run is not a run saved by unpooled"):
+        runfile.load(tmp_path / "claims.run")

@@ -47,8 +47,9 @@ def test_both_libraries_read_the_same(tmp_path, monkeypatch, suffix, gone):
         assert by_polars.missing(name) == by_pandas.missing(name)
     np.testing.assert_array_equal(by_pandas.numbers("creatinine"), frame["creatinine"])
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(StudyError, match=rf"bern{suffix}: \w+ needs .*polars.*: pip install pandas"):
-        tables_of.read(path)
+    if suffix == ".parquet":
+        with pytest.raises(StudyError, match=r"bern.parquet: Parquet needs polars.*: pip install pandas"):
+            tables_of.read(path)
 
 
 def test_files_that_are_no_tables(tmp_path):

@@ -59,6 +59,86 @@ def test_init_takes_every_answer_as_an_option(tmp_path, monkeypatch):
     assert "closest: 'lasso'" in wrong
 
 
+def test_init_asks_again_for_what_is_wrong_and_keeps_the_rest(tmp_path, monkeypatch):
+    """Also where answers are right alone and wrong together."""
+    monkeypatch.chdir(tmp_path)
+    given = [
+        ("wards", None),
+        ("basel,,bern", "sites must be a list of names"),
+        ("basel, ba sel", "sites has 'ba sel'"),
+        ("basel, bern", None),
+        ("study.org", "address must be a host and a port"),
+        ("http://study.org:9092", "address must be a host and a port"),
+        ("https://study.org:9092", None),
+        ("died", None),
+        ("age, died", "data.target 'died' cannot be a feature as well"),
+        ("age, smoker", None),
+        ("smoke", "data.categorical names 'smoke', which is not in data.features; closest: 'smoker'"),
+        ("smoker", None),
+        ("drop", "data.missing must be one of"),
+        ("mean", None),
+        ("hubert", "model.kind must be one of"),
+        ("huber", None),
+        ("0,1", "model.lambda must be a number"),
+        ("path", 'model.lambda = "path" chooses by likelihood'),
+        ("0.1", None),
+        ("ten", "limits.minimum_rows must be a whole number"),
+        ("12", None),
+    ]
+    told = said("study", "init", answers="".join(f"{answer}\n" for answer, _ in given))
+    for _, complaint in given:
+        assert complaint is None or complaint in told
+    asked = load("study.toml")
+    assert (asked.name, asked.sites, asked.address) == ("wards", ("basel", "bern"), "study.org:9092")
+    assert (asked.target, asked.features, asked.missing) == ("died", ("age", "smoker"), "mean")
+    assert (asked.model, asked.lam, asked.minimum_rows) == ("huber", 0.1, 12)
+    assert asked.categorical == {"smoker": "agree"}
+
+
+WITHOUT_FLOWER = """
+import sys
+for name in ("flwr", "cryptography", "grpc", "uvicorn", "httpx"):
+    sys.modules[name] = None
+from typer.testing import CliRunner
+from unpooled.cli import app
+join = ["site", "join", "--study", "study.toml", "--data", "bern.csv", "--site", "bern"]
+for given in (["study", "keys"], ["study", "run"], ["study", "run", "--insecure"], [*join, "--insecure"]):
+    done = CliRunner().invoke(app, given)
+    print(done.exit_code, "|", " ".join(done.output.split()))
+"""
+
+
+def test_without_the_extra_the_remedy_is_said(wards):
+    done = subprocess.run([sys.executable, "-c", WITHOUT_FLOWER], capture_output=True, text=True, check=True)
+    told = done.stdout.splitlines()
+    assert len(told) == 4
+    for line in told:
+        assert line.startswith("2 |"), line
+        assert "is not installed: pip install 'unpooled[flower]'" in line
+    assert not (wards / "keys").exists()
+
+
+def test_folders_that_are_missing_or_cannot_be_made(wards):
+    join = ["site", "join", "--study", "study.toml", "--data", "bern.csv", "--site", "bern", "--insecure"]
+    told = said(*join, "--audit", "nowhere/bern.jsonl", status=2)
+    assert "✗ nowhere/bern.jsonl: there is no folder nowhere; make it first" in told
+    told = said("study", "run", "study.toml", "--insecure", "--results", "/proc/nobody/results", status=2)
+    assert "✗ /proc/nobody" in told
+    told = said("study", "run", "study.toml", "--insecure", "--results", "x" * 300, status=2)
+    assert "File name too long" in told
+    told = said("site", "check", "--study", "study.toml", "--data", "none.csv", "--site", "bern", status=2)
+    assert "there is no file none.csv" in told
+
+
+def test_host_names_in_other_scripts(wards):
+    writing.write(study(address="zürich.example:9092"), wards / "study.toml")
+    told = said("study", "keys", "--host", "münchen.example")
+    assert "xn--zrich-kva.example, xn--mnchen-3ya.example" in told
+    made_by.check_server(made_by.Keys(wards / "keys"), load("study.toml").host)
+    told = said("study", "keys", "--out", "others", "--host", "no host", status=2)
+    assert "--host has 'no host', which is no name or address of a machine" in told
+
+
 def test_keys_says_what_goes_where(wards):
     told = said("study", "keys", "study.toml", "--host", "study.hospital.org", "--days", "10")
     assert "127.0.0.1" in told
@@ -67,6 +147,22 @@ def test_keys_says_what_goes_where(wards):
         assert f"keys/{site} goes to {site}" in told
         assert (wards / "keys" / site / f"{site}.key").is_file()
     assert "is there already" in said("study", "keys", "study.toml", status=2)
+
+
+def test_keys_of_one_site_anew(wards):
+    said("study", "keys")
+    old = (wards / "keys" / "coordinator" / "sites" / "bern.pub").read_bytes()
+    told = said("study", "keys", "--site", "bern")
+    assert "keys/bern goes to bern" in told
+    assert "genf" not in told
+    assert (wards / "keys" / "coordinator" / "sites" / "bern.pub").read_bytes() != old
+    assert "'brn' is not a site of the study" in said("study", "keys", "--site", "brn", status=2)
+
+
+def test_a_passphrase_is_asked_for_and_never_shown(wards):
+    told = said("study", "keys", "--ca-passphrase", answers="open sesame\nopen sesame\n")
+    assert "sesame" not in told
+    assert b"ENCRYPTED" in (wards / "keys" / "coordinator" / "ca.key").read_bytes()
 
 
 def test_keys_that_have_expired(wards):

@@ -73,6 +73,12 @@ def test_names_that_toml_has_to_quote(tmp_path):
             {"address": "here"},
             "address must be a host and a port such as \"study.hospital.org:9092\", got 'here'",
         ),
+        ({"address": "http://study.org:9092"}, "address must be a host and a port .*, without http://, got"),
+        ({"address": "https://study.org"}, "address must be a host and a port .* got 'https://study.org'"),
+        ({"address": "https://study.org:9092/x"}, "address must be a host and a port"),
+        ({"address": "a b:9092"}, "address has 'a b', which is no name or address of a machine"),
+        ({"address": "10.0.0.999:9092"}, "address has '10.0.0.999', which is no name or address"),
+        ({"address": "☃" * 70 + ":9092"}, "which is no name or address of a machine"),
         ({"limits": {"minimum_sites": 9}}, "limits.minimum_sites is 9, but sites names 4"),
         ({"limits": {"minimum_rows": 2.5}}, "limits.minimum_rows must be a whole number ≥ 0, got 2.5"),
         (
@@ -107,3 +113,33 @@ def test_copies_may_differ_in_where_and_how_long_only():
     another = study(lam=0.2)
     assert another.digest != one.digest
     assert one.differences(another.agreed) == ["model.lambda is 0.1 here and 0.2 at the coordinator"]
+
+
+@pytest.mark.parametrize(
+    ("given", "understood"),
+    [
+        ("https://study.org:9092", "study.org:9092"),
+        ("https://study.org:9092/", "study.org:9092"),
+        (" Study.org:9092", "Study.org:9092"),
+        ("zürich.example:9092", "xn--zrich-kva.example:9092"),
+        ("coordinator_1:9092", "coordinator_1:9092"),
+        ("10.0.0.7:443", "10.0.0.7:443"),
+        ("[::1]:9092", "[::1]:9092"),
+    ],
+)
+def test_addresses_that_are_understood(given, understood):
+    assert parse(settings(address=given)).address == understood
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'name = "x"\nsites = ' + 5000 * "[",
+        'name = "x"\nsites = ["a"]\ndata.target = "y"\ndata.categorical.' + ".".join(2000 * "a") + " = 1",
+        "data = " + 5000 * "{ a = ",
+    ],
+)
+def test_deep_nesting_is_refused_in_words(tmp_path, text):
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(StudyError, match=r"study.toml is nested too deeply"):
+        load(tmp_path / "study.toml")

@@ -111,3 +111,47 @@ def test_keys_that_do_not_belong_together_are_refused(made, tmp_path):
         made_by.check_site(tmp_path / "no.key", made.ca)
     with pytest.raises(StudyError, match="is not a private key"):
         made_by.check_site(made.ca, made.ca)
+
+
+def test_one_site_gets_a_new_key(made, tmp_path):
+    """The others, the authority and the coordinator keep theirs; the old key is known to nobody."""
+
+    def others():
+        return {
+            path: path.read_bytes()
+            for path in sorted((tmp_path / "keys").rglob("*"))
+            if path.is_file() and "bern" not in path.name and path.parent != made.site("bern")
+        }
+
+    before, old, secret = others(), made.public("bern").read_bytes(), made.site("bern") / "bern.key"
+    old_secret = secret.read_bytes()
+    made_by.renew(study(), tmp_path / "study.toml", tmp_path / "keys", "bern")
+    assert others() == before
+    assert secret.read_bytes() != old_secret
+    assert made.public("bern").read_bytes() != old
+    own = serialization.load_ssh_private_key(secret.read_bytes(), None)
+    assert own.public_key() == serialization.load_ssh_public_key(made.public("bern").read_bytes())
+    made_by.check_site(secret, made.site("bern") / "ca.crt")
+    assert sorted(path.name for path in made.site("bern").iterdir()) == ["bern.key", "ca.crt", "study.toml"]
+    assert sorted(path.name for path in (tmp_path / "keys").iterdir()) == sorted([*SITES, "coordinator"])
+
+
+def test_a_site_without_keys_gets_some_and_a_stranger_none(made, tmp_path):
+    five = study(sites=[*SITES, "chur"])
+    made_by.renew(five, tmp_path / "study.toml", tmp_path / "keys", "chur")
+    made_by.check_site(made.site("chur") / "chur.key", made.site("chur") / "ca.crt")
+    with pytest.raises(StudyError, match="'brn' is not a site of the study; closest: 'bern'"):
+        made_by.renew(five, tmp_path / "study.toml", tmp_path / "keys", "brn")
+    with pytest.raises(StudyError, match=r"elsewhere/coordinator/ca.crt is missing"):
+        made_by.renew(five, tmp_path / "study.toml", tmp_path / "elsewhere", "bern")
+
+
+def test_the_authoritys_key_can_have_a_passphrase(tmp_path):
+    path = writing.write(study(), tmp_path / "study.toml")
+    made = made_by.make(study(), path, tmp_path / "keys", 30, passphrase=b"open sesame")
+    secret = made.ca.with_name("ca.key").read_bytes()
+    with pytest.raises(TypeError, match="encrypted"):
+        serialization.load_pem_private_key(secret, None)
+    own = serialization.load_pem_private_key(secret, b"open sesame")
+    assert own.public_key() == read_certificate(made.ca).public_key()
+    made_by.check_server(made, "127.0.0.1")  # which a study runs with, unasked

@@ -1,13 +1,15 @@
 """Sites that are lost, send what cannot be used or differ; and studies that are stopped and resumed."""
 
 import io
-import os
 import re
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from tests.full_disks import full
 from tests.study.sites import desks, study
 from unpooled.remote.direct import Direct
 from unpooled.remote.messages import Failure, Reply
@@ -16,6 +18,7 @@ from unpooled.study.board import Board
 from unpooled.study.config import StoppedError, StudyError
 from unpooled.study.coordinator import run_study
 from unpooled.study.desk import StudyDesk
+from unpooled.study.events import EventFile, Follower
 
 
 class Failing(Direct):
@@ -97,8 +100,9 @@ def test_a_site_that_sends_what_cannot_be_used_is_named_and_left_out(files, tmp_
     result = run_study(asked, Spoiling(at, "genf", "ask", spoil), tmp_path / "left out")
     assert list(result.rows) == ["basel", "bern", "zurich"]
     assert re.match(words.replace("genf:", "genf was left out:"), result.notes[0])
-    [told] = at["genf"].told
-    assert told["done"].startswith("this site was left out: its ")
+    first, last = at["genf"].told
+    assert first["unfit"][0].startswith("its ")
+    assert last["done"].startswith("this site was left out: its ")
     asked = study()
     with pytest.raises(StoppedError, match=rf"{words}.*; 3 of at least 4 sites are left"):
         run_study(asked, Spoiling(desks(asked, files), "genf", "ask", spoil), tmp_path / "stopped")
@@ -201,18 +205,8 @@ def test_a_disk_that_is_full_costs_the_checkpoint_only(files, tmp_path):
     asked, notes = study(), []
     known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
     checkpoint = tmp_path / "results" / "checkpoint"
-
-    class Filling(Direct):
-        """The disk fills up while the sites answer for the first time."""
-
-        def exchange(self, requests):
-            for number in range(1, 9):
-                temporary = checkpoint / f".{number:06}.npz.{os.getpid()}"  # where it is written first
-                if checkpoint.exists() and not temporary.is_symlink():
-                    temporary.symlink_to("/dev/full")
-            return super().exchange(requests)
-
-    result = run_study(asked, Filling(desks(asked, files)), tmp_path / "results", watch=noting(notes))
+    with full(lambda path: path.name.startswith(".0")):
+        result = run_study(asked, Direct(desks(asked, files)), tmp_path / "results", watch=noting(notes))
     np.testing.assert_array_equal(result.coef, known.coef)
     assert len(notes) == 1
     assert "cannot be written (No space left on device): the study goes on" in notes[0]
@@ -267,3 +261,85 @@ def test_sites_that_do_not_come_are_named(files, tmp_path):
     del at["genf"]
     with pytest.raises(StudyError, match=r"3 of at least 4 sites joined within 1 s .* missing: genf"):
         run_study(asked, Direct(at), tmp_path)
+
+
+def test_a_coordinator_killed_at_the_very_end_finishes_from_disk(files, tmp_path, monkeypatch):
+    """The sites were told that the study is done, and have gone."""
+    asked = study("died", "logistic", 0.01, limits={"grace": 30})
+    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
+
+    class Killed(Direct):
+        def exchange(self, requests):
+            replies = super().exchange(requests)
+            if next(iter(requests.values())).kind == "tell":
+                raise KeyboardInterrupt
+            return replies
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(asked, Killed(desks(asked, files)), tmp_path / "early")
+    back = desks(asked, files)  # who were not told are waited for, and are told
+    result = run_study(asked, Direct(back), tmp_path / "early", resume=True)
+    np.testing.assert_array_equal(result.coef, known.coef)
+    assert all("done" in desk.told[0] for desk in back.values())
+
+    def watch(event, data):
+        if event == "done":
+            raise KeyboardInterrupt
+
+    kept = tmp_path / "kept"
+    monkeypatch.setattr("unpooled.study.journal.Journal.delete", lambda journal: None)  # killed before it
+    with pytest.raises(KeyboardInterrupt):
+        run_study(asked, Direct(desks(asked, files)), kept, watch=watch)
+    monkeypatch.undo()
+    again = run_study(asked, Direct({}), kept, resume=True)
+    np.testing.assert_array_equal(again.coef, known.coef)
+    assert not (kept / "checkpoint").exists()
+
+
+def test_a_resumed_study_waits_for_sites_that_it_has_to_ask(files, tmp_path):
+    asked = study(limits={"join_timeout": 1})
+    with pytest.raises(StoppedError):
+        run_study(asked, Failing(desks(asked, files), "genf", 3), tmp_path)
+    at = desks(asked, files)
+    del at["genf"]
+    with pytest.raises(StoppedError, match=r"3 of at least 4 sites joined within 1 s .* missing: genf"):
+        run_study(asked, Direct(at), tmp_path, resume=True)
+    known = run_study(asked, Direct(desks(asked, files)), tmp_path / "known")
+    result = run_study(asked, Direct(desks(asked, files)), tmp_path, resume=True)
+    np.testing.assert_array_equal(result.coef, known.coef)
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_disk_that_is_full_at_the_end_loses_no_result(files, tmp_path, monkeypatch, elsewhere):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "spare"))
+    (tmp_path / "spare").mkdir()
+    asked, seen = study(), {}
+    results = tmp_path / "results"
+
+    def is_full(path):
+        return path.parent == results or (not elsewhere and path.parent.parent == tmp_path / "spare")
+
+    with full(is_full):
+        result = run_study(asked, Direct(desks(asked, files)), results, watch=seen.__setitem__)
+    assert seen["done"]["summary"] == result.summary()
+    if elsewhere:
+        [place] = (tmp_path / "spare").iterdir()
+        assert seen["done"]["folder"] == str(place)
+        assert f"the results are in {place}" in seen["note"]["text"]
+        assert (place / "coefficients.csv").read_text() == result.csv()
+        assert place.stat().st_mode & 0o077 == 0
+        return
+    assert seen["done"]["csv"] == result.csv()
+    assert "cannot be written to" in seen["note"]["text"]
+    again = run_study(asked, Direct({}), results, resume=True)  # there is room again; no site is needed
+    np.testing.assert_array_equal(again.coef, result.coef)
+    assert (results / "coefficients.csv").read_text() == result.csv()
+
+
+def test_events_go_elsewhere_when_their_disk_is_full(tmp_path):
+    events = EventFile(Path("/dev/full"), tmp_path / "spare")
+    events("note", {"text": "a"})
+    events("done", {"summary": "b"})
+    follower = Follower(tmp_path / "none", tmp_path / "spare")
+    assert [each["event"] for each in follower.new()] == ["note", "done"]
+    assert follower.new() == []

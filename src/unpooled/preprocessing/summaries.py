@@ -20,8 +20,12 @@ from unpooled.validation import blocks, is_sparse
 
 
 def summary(site: Site) -> Arrays:
-    """The site's summary of every column; rows are gone through twice, block by block."""
-    return _sparse(site) if is_sparse(site.X) else _dense(site)
+    """The site's summary of every column; rows are gone through twice, block by block.
+
+    Squares of huge values are infinite: whoever merges the summaries says whose.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _sparse(site) if is_sparse(site.X) else _dense(site)
 
 
 def _dense(site: Site) -> Arrays:
@@ -71,6 +75,7 @@ def _mean(total: Float, weight: Float) -> Float:
 def _named(observed: Float, anchor: Float, first: Float, second: Float, missing: Array) -> Arrays:
     offset = _mean(first, observed)
     squares = np.maximum(second - observed * np.square(offset), 0.0)
+    squares[np.isinf(second)] = np.inf
     return {
         "observed": observed,
         "anchor": anchor,

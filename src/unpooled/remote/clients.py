@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from unpooled.aggregation import Aggregate, Mean
+from unpooled.algorithms.exact.expected import Rule
 from unpooled.arrays import Array, Arrays
 from unpooled.engines.gathered import Gathered, Weigh
 from unpooled.engines.local import DivergenceError, first_memory
@@ -22,6 +23,7 @@ from unpooled.problem import BoundProblem
 from unpooled.remote.data import RemoteData
 from unpooled.remote.failures import TooFewClientsError, exchange
 from unpooled.remote.messages import Holder, Request
+from unpooled.remote.replies import one_each
 from unpooled.remote.specs import encode
 from unpooled.remote.uploads import (
     NOT_FINITE,
@@ -232,7 +234,8 @@ class RemoteClients:
         if self.data.is_mapped:
             return
         n_outputs = self.layout.n_outputs
-        replies = self.data.ask_all("tally", {"n_outputs": n_outputs}, {})
+        check = one_each(dict.fromkeys(Tally._fields, Rule((), 0, is_count=True)))
+        replies = self.data.ask_all("tally", {"n_outputs": n_outputs}, {}, check)
         counts = [self.data.by_client(replies, name) for name in Tally._fields]
         form = chosen_form(
             lambda chosen: Tally(*(each[chosen] for each in counts)),

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from unpooled import validation
+from unpooled.algorithms.exact.expected import Rule
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.problem import BoundProblem, Problem
 from unpooled.remote.failures import exchange_all
 from unpooled.remote.messages import Holder, Reply, Request, Transport
+from unpooled.remote.replies import Check, bound, checked, described, one_each
 from unpooled.remote.specs import encode
 from unpooled.validation import ClientId, Names
 
@@ -47,6 +49,7 @@ class RemoteData:
     digest: str
     retries: int = 1
     trusted: bool = False
+    is_weighted: bool = True
 
     @classmethod
     def of(
@@ -57,7 +60,9 @@ class RemoteData:
         if not holders:
             raise ValueError("there is nobody to ask: no holder of rows has joined")
         requests = {holder: Request("describe", {}, {}) for holder in holders}
+        nobody = np.empty(0, np.int64)
         told = exchange_all(transport, requests, retries)
+        told = checked(told, dict.fromkeys(holders, nobody), described)
         owner = _owners(told)
         ids = validation.sorted_ids(owner, "client")
         first = told[holders[0]].spec
@@ -92,6 +97,7 @@ class RemoteData:
             hashlib.blake2b(digests, digest_size=8).hexdigest(),
             retries,
             trusted,
+            bool(first["is_weighted"]),
         )
 
     @property
@@ -133,15 +139,19 @@ class RemoteData:
         common = {"dtype": str(self.dtype), "n_clients": self.n_clients}
         return Request(kind, {**spec, **common}, {**arrays, "positions": self.holders[holder]})
 
-    def ask_all(self, kind: str, spec: Mapping[str, Any], arrays: Arrays) -> dict[Holder, Reply]:
-        """Every holder's reply; ``SiteLostError`` where one has none."""
+    def ask_all(
+        self, kind: str, spec: Mapping[str, Any], arrays: Arrays, check: Check
+    ) -> dict[Holder, Reply]:
+        """Every holder's reply; ``SiteLostError`` where one has none, or one that ``check`` complains of."""
         requests = {holder: self.request(holder, kind, spec, arrays) for holder in self.holders}
-        return exchange_all(self.transport, requests, self.retries)
+        return checked(exchange_all(self.transport, requests, self.retries), self.holders, check)
 
-    def ask_about(self, kind: str, problem: Problem, arrays: Arrays | None = None) -> dict[Holder, Reply]:
+    def ask_about(
+        self, kind: str, problem: Problem, check: Check, arrays: Arrays | None = None
+    ) -> dict[Holder, Reply]:
         """Every holder's reply to a question about a problem."""
         spec, own = encode(problem, self.trusted, "problem")
-        return self.ask_all(kind, {"problem": spec}, own | (arrays or {}))
+        return self.ask_all(kind, {"problem": spec}, own | (arrays or {}), check)
 
     def by_client(self, replies: Mapping[Holder, Reply], name: str) -> Array:
         """One row for each client from arrays that have one for each of the holder's."""
@@ -154,7 +164,7 @@ class RemoteData:
         """The problem laid out for these data; the holders check that their targets fit the loss."""
         if self.has_missing:
             raise ValueError("the data has missing values: preprocessing.prepare(data, missing='mean') first")
-        replies = self.ask_about("bind", problem)
+        replies = self.ask_about("bind", problem, bound)
         complaints = [c for reply in replies.values() for c in reply.spec["complaints"]]
         if complaints:
             raise ValueError("; ".join(complaints))
@@ -166,17 +176,20 @@ class RemoteData:
         arrays = {"w": np.asarray(w)}
         if intercept is not None:
             arrays["intercept"] = np.asarray(intercept, dtype=np.float64)
-        values = self.by_client(self.ask_about("value", problem, arrays), "value")
+        check = one_each({"value": Rule((), most=math.inf)})
+        values = self.by_client(self.ask_about("value", problem, check, arrays), "value")
         return float(np.dot(self.weights, values))
 
     def spectra(self, problem: Problem) -> tuple[Float, Float]:
         """Each client's largest curvature and longest row (see ``curvature``)."""
-        replies = self.ask_about("spectra", problem)
+        check = one_each({"top": Rule((), 0.0), "longest": Rule((), 0.0)})
+        replies = self.ask_about("spectra", problem, check)
         return self.by_client(replies, "top"), self.by_client(replies, "longest")
 
     def curve(self, problem: Problem, u: Float) -> Float:
         """Each client's curvature times u, (K, size)."""
-        return self.by_client(self.ask_about("curve", problem, {"u": u}), "product")
+        check = one_each({"product": Rule(u.shape)})
+        return self.by_client(self.ask_about("curve", problem, check, {"u": u}), "product")
 
 
 def _owners(told: Mapping[Holder, Reply]) -> dict[ClientId, Holder]:

@@ -16,6 +16,10 @@ class SiteLostError(RuntimeError):
         self.reasons = dict(reasons)
 
 
+class BadReplyError(SiteLostError):
+    """Holders that answered something else than they were asked."""
+
+
 class DuplicateClientError(ValueError):
     """Two holders tell the same id, ``name``."""
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from unpooled.algorithms.exact.expected import Rule, complaint
 from unpooled.algorithms.exact.site import Site
 from unpooled.arrays import Array, Arrays
-from unpooled.engines.folds import Given
+from unpooled.engines.folds import Fold, Folds, Given
 from unpooled.engines.oracles import Answer, Question, Traffic, asked, collected
 from unpooled.remote.data import RemoteData
 from unpooled.remote.desk import PARTS
-from unpooled.remote.failures import SiteLostError
-from unpooled.remote.messages import Holder, Reply
+from unpooled.remote.messages import Reply
+from unpooled.remote.replies import by_position
 from unpooled.remote.specs import encode
+from unpooled.remote.summaries import ROUNDING
+from unpooled.validation import column
 
 
 class RemoteOracles:
@@ -24,6 +27,7 @@ class RemoteOracles:
 
     def __init__(self, data: RemoteData):
         self.data = data
+        self._dealt: dict[tuple[Folds, int], Counter[int]] = {}
 
     def ask(self, questions: Sequence[Question]) -> tuple[list[Arrays], Traffic]:
         """The sums of the answers to each question, as the local engine has them."""
@@ -37,67 +41,101 @@ class RemoteOracles:
                 arrays |= more
             arrays |= {f"{q}/{name}": array for name, array in question.arrays.items()}
             specs.append({**parts, "arrays": list(question.arrays)})
-        replies = self.data.ask_all("ask", {"questions": specs}, arrays)
-        found = self._sorted(replies, len(questions))
-        return asked(questions, found, self.data.weights)
+        found: list[list[Answer]] = [[] for _ in questions]
+
+        def check(reply: Reply, positions: Array) -> str | None:
+            given = _by_question(reply.arrays, len(questions))
+            if isinstance(given, str):
+                return given
+            for question, answers, answered in zip(questions, found, given, strict=True):
+                said = self._taken(question, answered, positions, answers)
+                if said:
+                    return said
+            return None
+
+        self.data.ask_all("ask", {"questions": specs}, arrays, check)
+        return asked(
+            questions, [sorted(answers, key=lambda each: each.k) for answers in found], self.data.weights
+        )
 
     def collect(self, answer: Callable[[Site], Arrays]) -> tuple[list[Arrays], Traffic]:
         """Every client's own answer, in the order of ids."""
         spec, arrays = encode(answer, self.data.trusted, "summary")
-        replies = self.data.ask_all("collect", {"summary": spec}, arrays)
-        named = {name: array for reply in replies.values() for name, array in reply.arrays.items()}
         answers: list[Arrays] = [{} for _ in range(self.data.n_clients)]
-        for name, array in named.items():
-            k, _, kind = name.partition("/")
-            answers[int(k)][kind] = np.asarray(array)
+
+        def check(reply: Reply, positions: Array) -> str | None:
+            given = by_position(reply.arrays, positions)
+            if isinstance(given, str):
+                return given
+            for k in positions.tolist():
+                if k not in given:
+                    return "its answer is empty"
+                said = self._broken(answer, k, given[k])
+                if said:
+                    return said
+                answers[k] = given[k]
+            return None
+
+        self.data.ask_all("collect", {"summary": spec}, arrays, check)
         return answers, collected(answers)
 
-    def _sorted(self, replies: Mapping[Holder, Reply], n_questions: int) -> list[list[Answer]]:
-        """The answers to each question in the order of positions, once they are known to be sound."""
-        found: list[dict[int, Arrays]] = [{} for _ in range(n_questions)]
-        wrong: dict[Holder, str] = {}
-        for holder, reply in replies.items():
-            own = set(self.data.holders[holder].tolist())
-            for name, array in reply.arrays.items():
-                complaint = _complaint(name, array, own, n_questions)
-                if complaint:
-                    wrong[holder] = complaint
-                    break
-                q, k, kind = name.split("/", 2)
-                found[int(q)].setdefault(int(k), {})[kind] = np.asarray(array)
-        if not wrong:
-            wrong = self._odd_ones(found)
-        if wrong:
-            raise SiteLostError(wrong)
-        return [[_answer(k, by_client[k]) for k in sorted(by_client)] for by_client in found]
+    def _broken(self, summary: Any, k: int, answer: Arrays) -> str | None:
+        """What is wrong with a client's summary; that of a user's own function has no rules."""
+        if not hasattr(summary, "expected"):
+            return None
+        rules = summary.expected(self.data.n_features, int(self.data.sizes[k]), self._weight(k))
+        said = complaint(answer, rules)
+        wrong = next((a for name, a in answer.items() if said and said.startswith(f"its {name} ")), None)
+        if wrong is None or wrong.shape != (self.data.n_features,) or np.isfinite(wrong).all():
+            return said
+        at = np.unravel_index(int(np.argmin(np.isfinite(wrong))), self.data.row_shape)
+        return f"{said} ({column([int(i) for i in at], self.data.feature_names)})"
 
-    def _odd_ones(self, found: list[dict[int, Arrays]]) -> dict[Holder, str]:
-        """Those whose answers have another shape or dtype than most."""
-        wrong: dict[Holder, str] = {}
-        for by_client in found:
-            for kind in sorted(set[str]().union(*by_client.values())):
-                looks: dict[int, Any] = {
-                    k: (a[kind].shape, a[kind].dtype.str) for k, a in by_client.items() if kind in a
-                }
-                [(usual, _)] = Counter(looks.values()).most_common(1)
-                for k, look in looks.items():
-                    if look != usual:
-                        holder = next(h for h, own in self.data.holders.items() if k in own)
-                        wrong[holder] = f"its {kind} has shape {look[0]} and dtype {look[1]}, others {usual}"
-        return wrong
+    def _taken(
+        self, question: Question, arrays: Arrays, positions: Array, answers: list[Answer]
+    ) -> str | None:
+        """Take a holder's answers to a question in, or say what is wrong with them."""
+        given = by_position(arrays, positions)
+        if isinstance(given, str):
+            return given
+        for k in positions.tolist():
+            rows, whole = self._rows(k, question.fold), int(self.data.sizes[k])
+            if (k in given) != (rows > 0):
+                return f"its answer is empty, and it has {rows} rows" if rows else "it answered without rows"
+            if k not in given:
+                continue
+            least, most = self._weight(k) * np.array([rows == whole, 1.0])
+            if not self.data.is_weighted:
+                least = most = rows / whole
+            share = Rule((), least * (1.0 - ROUNDING), most * (1.0 + ROUNDING))
+            rules = question.solver.expected(question.problem, question.arrays, rows)
+            said = complaint(given[k], rules | {"share": share})
+            if said:
+                return said
+            answers.append(Answer(k, given[k], float(given[k].pop("share"))))
+        return None
+
+    def _weight(self, k: int) -> float:
+        """The mean weight of a client's rows: 1 where none have weights."""
+        return float(self.data.totals[k] / self.data.sizes[k])
+
+    def _rows(self, k: int, fold: Fold | None) -> int:
+        """How many of a client's rows a question is about; the rules that deal folds are known here too."""
+        size = int(self.data.sizes[k])
+        if fold is None:
+            return size
+        if (fold.folds, k) not in self._dealt:
+            self._dealt[fold.folds, k] = Counter(fold.folds.of(k, self.data.ids[k], size).tolist())
+        inside = self._dealt[fold.folds, k][fold.number]
+        return inside if fold.held_out else size - inside
 
 
-def _complaint(name: str, array: Array, own: set[int], n_questions: int) -> str | None:
-    q, k, kind = [*name.split("/", 2), "", ""][:3]
-    if not (q.isdigit() and int(q) < n_questions and k.isdigit() and int(k) in own and kind):
-        return f"it answered {name!r}, which it was not asked"
-    if array.dtype.kind not in "iuf":
-        return f"its {kind} has dtype {array.dtype}"
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        return f"its {kind} holds NaN"
-    return None
-
-
-def _answer(k: int, arrays: Arrays) -> Answer:
-    arrays = dict(arrays)
-    return Answer(k, arrays, float(arrays.pop("share")))
+def _by_question(arrays: Arrays, count: int) -> list[Arrays] | str:
+    """Arrays under ``question/position/name`` by question; or what is wrong."""
+    found: list[Arrays] = [{} for _ in range(count)]
+    for name, array in arrays.items():
+        q, slash, rest = name.partition("/")
+        if not slash or not q.isdecimal() or str(int(q)) != q or int(q) >= count:
+            return f"it answered {name!r:.100}, which it was not asked"
+        found[int(q)][rest] = array
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from unpooled.arrays import Arrays
 from unpooled.remote.messages import Reply, Request
 from unpooled.settings import plain
+from unpooled.zipped_arrays import check_size, read_array
 
 ABOUT, ARRAY = "about", "array/"
 
@@ -25,9 +27,10 @@ def write(file: BinaryIO, about: Any, arrays: Arrays) -> None:
 
 def read(file: BinaryIO) -> tuple[Any, Arrays]:
     """The data and the arrays. A damaged piece raises one of ``whole_file.DAMAGE``."""
-    with np.load(file, allow_pickle=False) as members:
-        about, names = json.loads(members[ABOUT].tobytes())
-        return about, {name: members[f"{ARRAY}{name}"] for name in names}
+    with zipfile.ZipFile(file) as archive:
+        check_size(archive, packed=False)
+        about, names = json.loads(read_array(archive, f"{ABOUT}.npy").tobytes())
+        return about, {name: read_array(archive, f"{ARRAY}{name}.npy") for name in names}
 
 
 def request_bytes(request: Request) -> bytes:

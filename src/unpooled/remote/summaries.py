@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from unpooled.algorithms.exact.expected import Rule
 from unpooled.algorithms.exact.site import Site
 from unpooled.algorithms.exact.site_intercept import fitted, reported
 from unpooled.arrays import Arrays, Float
 from unpooled.losses.rowwise import rowwise
 from unpooled.problem import BoundProblem
+
+ROUNDING = 1e-9  # of shares, which are sums over rows
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,17 @@ class ColumnSummary:
         from unpooled.preprocessing.summaries import summary
 
         return summary(site)
+
+    def expected(self, n_features: int, n_rows: int, weight: float) -> dict[str, Rule]:
+        """What a site of so many rows, whose shares come to ``weight``, answers."""
+        p = (n_features,)
+        return {
+            "observed": Rule(p, 0.0, weight * (1.0 + ROUNDING)),
+            "anchor": Rule(p),
+            "offset": Rule(p),
+            "squares": Rule(p, 0.0),
+            "missing": Rule(p, 0, n_rows, is_count=True),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,3 +51,7 @@ class OwnIntercept:
         assert loss is not None  # Problem has made sure
         Z = site.margins(self.flat, self.problem.layout.n_outputs)
         return {"intercept": reported(fitted(loss, Z, site.y, site.share), Z, site.share)}
+
+    def expected(self, n_features: int, n_rows: int, weight: float) -> dict[str, Rule]:
+        """What a site answers: an intercept may be infinite."""
+        return {"intercept": Rule((self.problem.layout.n_outputs,), -np.inf, np.inf)}

@@ -33,7 +33,7 @@ def signatures(study: Study, keys: str) -> Signatures | None:
 def coordinate(grid: Any, context: Any) -> None:
     """Run the study; how it ends is an event, for ``study run`` to tell."""
     config = context.run_config
-    watch = EventFile(Path(str(config["events"])))
+    watch = EventFile(Path(str(config["events"])), Path(str(config["spare"])))
     try:
         study = load(str(config["study"]))
         transport = GridTransport(

@@ -1,4 +1,7 @@
-"""Every statistic that leaves a site, one JSON line each, on disk before it is sent."""
+"""Every statistic that leaves a site, one JSON line each, on disk before it is sent.
+
+Only the owner of the file can read it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -22,8 +25,9 @@ class Audit:
 
     def __init__(self, path: Path, study: str, site: str, *, values: bool = False):
         self.path, self.study, self.site, self.values = path, study, site, values
-        with path.open("a", encoding="utf-8"):  # a file that cannot be written is found now, not later
-            pass
+        with self._opened() as file:  # a file that cannot be written is found now, not later
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), 0o600)  # it may be an old one
 
     def write(self, number: int, kind: str, reply: Reply) -> None:
         """Append what is about to leave and wait until it is on disk."""
@@ -38,10 +42,14 @@ class Audit:
             "bytes": sum(np.asarray(array).nbytes for array in reply.arrays.values()),
             "digest": digest(reply),
         }
-        with self.path.open("a", encoding="utf-8") as file:
+        with self._opened() as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
             file.flush()
             os.fsync(file.fileno())
+
+    def _opened(self) -> TextIO:
+        number = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        return os.fdopen(number, "a", encoding="utf-8")
 
 
 def described(arrays: Arrays, *, values: bool = False) -> list[dict[str, Any]]:

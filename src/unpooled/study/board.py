@@ -13,7 +13,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from unpooled.wording import counted
+from unpooled.wording import counted, printable
 
 WORDS = {
     "describe": "columns, types and levels",
@@ -64,7 +64,8 @@ class Board:
             self._line(f"the sites agree: {counted(sum(self.rows.values()), 'row')}")
         elif event == "asked":
             words = WORDS.get(data["kind"], data["kind"])
-            self._line(f"exchange {data['number']}: {words}, of {counted(data['sites'], 'site')}")
+            asked = f"{words}, of {counted(data['sites'], 'site')}"
+            self._line(f"exchange {data['number']}{_forecast(data)}: {asked}{_times(data)}")
         elif event == "waiting":
             who = ", ".join(data["sites"])
             self._keep(f"no answer from {who} so far, after {data['seconds']:.0f} s")
@@ -77,13 +78,13 @@ class Board:
             self._keep(f"back: {', '.join(data['sites'])}")
         elif event == "lost":
             for site, reason in data["sites"].items():
-                self.states[site] = f"[yellow]no answer[/] [dim]{escape(str(reason))}[/]"
+                self.states[site] = f"[yellow]no answer[/] [dim]{_plain(reason)}[/]"
             who = "; ".join(f"{site} {reason}" for site, reason in data["sites"].items())
             then = f"asking again for {data['seconds']:.0f} s" if data["seconds"] else "going on"
             self._keep(f"{who}; {then}")
         elif event == "left out":
             for site, reason in data["sites"].items():
-                self.states[site] = f"[red]left out[/] [dim]{escape(str(reason))}[/]"
+                self.states[site] = f"[red]left out[/] [dim]{_plain(reason)}[/]"
             self._keep(f"{', '.join(data['sites'])} left out; beginning again with {', '.join(data['left'])}")
         elif event == "note":
             self._keep(str(data["text"]))
@@ -95,16 +96,43 @@ class Board:
             self.states[site] = state
 
     def _line(self, text: str) -> None:
-        self.now = text
+        self.now = printable(text)
         if self.live is None:
             self._keep(text)
 
     def _keep(self, text: str) -> None:
         """What is to stay on a terminal too, above the table: whatever is not as usual."""
-        self.console.print(Text(f"  {text}"), soft_wrap=self.live is None)  # the table follows the options
+        plain = Text(f"  {printable(text)}")
+        self.console.print(plain, soft_wrap=self.live is None)  # the table follows the options
 
     def _view(self) -> Group:
         table = Table("site", "rows", "", box=SIMPLE, pad_edge=False)
         for site, state in self.states.items():
             table.add_row(f"[bold]{site}[/]", str(self.rows.get(site, "")), state)
         return Group(table, Spinner("dots", Text(self.now)) if self.now else Text(""))
+
+
+def _plain(reason: Any) -> str:
+    return escape(printable(str(reason)))
+
+
+def _forecast(asked: Mapping[str, Any]) -> str:
+    if "expected" not in asked:
+        return ""
+    is_late = asked["number"] > asked["expected"]
+    return f" (about {asked['expected']} were expected)" if is_late else f" of about {asked['expected']}"
+
+
+def _times(asked: Mapping[str, Any]) -> str:
+    """How long the exchanges took so far, and what that makes for those to come."""
+    if not asked.get("seconds"):
+        return ""
+    more = f", about {_lasting(asked['left'])} more" if "left" in asked else ""
+    return f"; {_lasting(asked['seconds'])} so far{more}"
+
+
+def _lasting(seconds: float) -> str:
+    for size, unit in ((1.0, "s"), (60.0, "min"), (3600.0, "h")):
+        if seconds < 100 * size:
+            return f"{seconds / size:.2g} {unit}"
+    return f"{seconds / 86400:.2g} days"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import codecs
+import ipaddress
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
+from unpooled.study.csv_file import CsvOptions
 from unpooled.validation import closest, is_number
+from unpooled.wording import printable
 
 Check = Callable[[Any], Any]
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")  # between two dots of a host's name
 
 
 class Wrong(Exception):  # noqa: N818  # a complaint that gets the key's name in front of it
@@ -21,6 +27,7 @@ def text(value: Any) -> str:
     """Some words."""
     if not isinstance(value, str) or not value.strip():
         raise Wrong(f'must be a text such as "age", got {value!r}')
+    _refuse_controls(value)
     return value
 
 
@@ -91,7 +98,15 @@ def names(value: Any) -> tuple[str, ...]:
     twice = sorted({each for each in value if list(value).count(each) > 1})
     if twice:
         raise Wrong(f"names {twice[0]!r} twice")
+    for each in value:
+        _refuse_controls(each)
     return tuple(value)
+
+
+def _refuse_controls(value: str) -> None:
+    """Names stand on everybody's terminals."""
+    if printable(value) != value:
+        raise Wrong(f"has a control character in {value!r}")
 
 
 def site_ids(value: Any) -> tuple[str, ...]:
@@ -147,9 +162,60 @@ def groups(value: Any) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def csv(value: Any) -> CsvOptions:
+    """How a CSV file is written."""
+    known = [each.name for each in fields(CsvOptions)]
+    if not isinstance(value, dict):
+        raise Wrong(f'must be a table such as {{ separator = ";", decimal = "," }}, got {value!r}')
+    for name in value:
+        if name not in known:
+            raise Wrong(f"has {name!r}, but {name!r} is none of {', '.join(known)}{closest(name, known)}")
+    separator, decimal = value.get("separator"), value.get("decimal", ".")
+    if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
+        raise Wrong(f'has a separator {separator!r}: separator must be one character, such as ";"')
+    if decimal not in (".", ","):
+        raise Wrong(f'has a decimal {decimal!r}: decimal must be one of "." and ","')
+    if separator == decimal:
+        raise Wrong(f"has a separator and a decimal that cannot both be {decimal!r}")
+    encoding = value.get("encoding", "utf-8")
+    try:
+        codecs.lookup(encoding)
+    except (LookupError, TypeError):
+        raise Wrong(f"has an encoding that is not known: there is no encoding {encoding!r}") from None
+    lists = {name: _texts(name, value[name]) for name in ("missing", "text") if name in value}
+    return CsvOptions(**{**value, **lists})
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise Wrong(f'has {name} = {value!r}: it must be a list of texts such as ["NA", ""]')
+    return tuple(value)
+
+
 def address(value: Any) -> str:
-    """A host and a port."""
-    host, colon, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
-    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+    """A host and a port; ``https://host:port`` is understood, and a name in another script spelt in ASCII."""
+    given = value.strip() if isinstance(value, str) else ""
+    scheme, slashes, rest = given.partition("://")
+    if slashes and scheme.lower() not in ("https", "grpcs"):
+        raise Wrong(f'must be a host and a port such as "study.org:9092", without {scheme}://, got {value!r}')
+    name, colon, port = (rest.removesuffix("/") if slashes else given).rpartition(":")
+    if not colon or not name or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
         raise Wrong(f'must be a host and a port such as "study.hospital.org:9092", got {value!r}')
-    return str(value)
+    return f"{host(name)}:{port}"
+
+
+def host(value: str) -> str:
+    """The name or address of a machine, in ASCII: ``zürich.example`` becomes ``xn--zrich-kva.example``."""
+    try:
+        ipaddress.ip_address(value.removeprefix("[").removesuffix("]"))
+        return value
+    except ValueError:
+        pass
+    try:
+        ascii_name = value.encode("idna").decode()
+    except UnicodeError:
+        ascii_name = ""
+    labels = ascii_name.split(".")
+    if not all(LABEL.fullmatch(each) for each in labels) or labels[-1].isdigit():
+        raise Wrong(f"has {value!r}, which is no name or address of a machine")
+    return ascii_name

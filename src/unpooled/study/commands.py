@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from pathlib import Path
@@ -34,41 +35,21 @@ def init(
 ) -> None:
     """Ask a few questions and write study.toml; every answer can be given as an option."""
     from unpooled.study import writing
-    from unpooled.study.config import StudyError, parse
-    from unpooled.study.settings import MODELS
+    from unpooled.study.questions import answered
 
     if path.is_dir():
         raise typer.BadParameter(f"{path} is a folder", param_hint="STUDY")
     if path.exists() and not yes:
         typer.confirm(f"{path} is there already. Write over it?", abort=True)
+    options = {"name": name, "sites": sites, "address": address, "target": target, "features": features}
+    options |= {"categorical": categorical, "missing": missing, "kind": model, "lambda": lam}
 
-    def asked(given: Any, question: str, default: str | None) -> str:
-        if given is not None:
-            return str(given)
-        if yes:
-            if default is None:
-                raise StudyError(
-                    f"{question.split(' (')[0]}: --yes has no default for it, give it as an option"
-                )
-            return default
+    def ask(question: str, default: str | None) -> str:
         return str(typer.prompt(question, default=default, show_default=default != ""))
 
     with complaints():
-        answers: dict[str, Any] = {"name": asked(name, "Name of the study", "study")}
-        answers["sites"] = _list(asked(sites, "Ids of the sites (separated by commas)", None))
-        answers["address"] = asked(address, "Address at which sites reach you (host:port)", "127.0.0.1:9092")
-        data: dict[str, Any] = {"target": asked(target, "Target (the column to be explained)", None)}
-        chosen = asked(features, "Features (separated by commas, or all)", "all")
-        data["features"] = "all" if chosen == "all" else _list(chosen)
-        levels = _list(asked(categorical, "Categorical columns among them (separated by commas)", ""))
-        data["categorical"] = dict.fromkeys(levels, "agree")
-        data["missing"] = asked(missing, "Missing numbers (refuse, mean)", "refuse")
-        kind = asked(model, f"Model ({', '.join(MODELS)})", "lasso")
-        penalty = asked(lam, "λ (a number, path, cv)", "cv")
-        limits = {"minimum_rows": _number(asked(minimum_rows, "Rows that a site must have", "10"))}
-        study = parse(
-            {**answers, "data": data, "model": {"kind": kind, "lambda": _number(penalty)}, "limits": limits}
-        )
+        given = {**options, "minimum_rows": minimum_rows}
+        study = answered(given, None if yes else ask, lambda said: out.print(f"[red]✗[/] {_escaped(said)}"))
         writing.write(study, path)
     out.print(f"[green]✓[/] {path} is written. Read it through: it has more settings than these.")
     out.print(f"  Next: [bold]unpooled study keys {path}[/]", soft_wrap=True)
@@ -82,29 +63,59 @@ def keys(
         list[str] | None, typer.Option(help="More names or addresses of the coordinator.")
     ] = None,
     days: Annotated[int, typer.Option(min=1, help="How long certificates are valid.")] = 365,
+    site: Annotated[str | None, typer.Option(help="Only this site's key, anew.")] = None,
+    ca_passphrase: Annotated[
+        bool, typer.Option("--ca-passphrase", help="Ask for a passphrase that locks ca.key.")
+    ] = False,
 ) -> None:
     """Make the authority, the coordinator's certificate and a key pair for each site."""
-    from unpooled.study.config import load
+    from unpooled.study.config import StudyError, load
 
     with complaints():
         study = load(path)
         from unpooled.study.certificates import hosts_of, read_certificate
-        from unpooled.study.keys import make
+        from unpooled.study.keys import make, renew
 
-        made = make(study, path, folder, days, tuple(host or ()))
+        if site is not None:
+            if host or ca_passphrase:
+                raise StudyError("--site makes one site's key; --host and --ca-passphrase are for all keys")
+            made = renew(study, path, folder, site)
+        else:
+            secret: bytes | None = None
+            if ca_passphrase:  # asked for, because others can read a command line
+                given = typer.prompt("Passphrase of ca.key", hide_input=True, confirmation_prompt=True)
+                secret = str(given).encode()
+            made = make(study, path, folder, days, _hosts(host or []), secret)
         certificate = read_certificate(made.certificate)
     until = f"{certificate.not_valid_after_utc:%d %B %Y}"
+    if site is not None:
+        out.print(f"[green]✓[/] A new key of [bold]{site}[/]; the old one is not taken any more")
+        _goes_to(made.site(site), site)
+        out.print("  A study that is running takes it once it is stopped and resumed.")
+        return
     out.print(f"[green]✓[/] Keys of the study [bold]{study.name}[/], valid until {until}")
     out.print(f"  {folder / 'coordinator'}  stays here; the coordinator is known as", soft_wrap=True)
     out.print(f"    {', '.join(hosts_of(certificate))}", soft_wrap=True)
-    for site in study.sites:
-        out.print(
-            f"  {made.site(site)}  goes to [bold]{site}[/], by a way that nobody else can read",
-            soft_wrap=True,
-        )
+    for each in study.sites:
+        _goes_to(made.site(each), each)
     out.print(f"  In it are the site's own key ({study.sites[0]}.key and so on), ca.crt and study.toml.")
     out.print(f"  Next: [bold]unpooled study run {path} --keys {folder}[/]", soft_wrap=True)
     out.print("  and at each site: [bold]unpooled site join --study study.toml --data …[/]", soft_wrap=True)
+
+
+def _hosts(given: list[str]) -> tuple[str, ...]:
+    from unpooled.study.checks import Wrong
+    from unpooled.study.checks import host as checked
+    from unpooled.study.config import StudyError
+
+    try:
+        return tuple(checked(each) for each in given)
+    except Wrong as wrong:
+        raise StudyError(f"--host {wrong}") from None
+
+
+def _goes_to(folder: Path, site: str) -> None:
+    out.print(f"  {folder}  goes to [bold]{site}[/], by a way that nobody else can read", soft_wrap=True)
 
 
 @app.command()
@@ -137,9 +148,7 @@ def run(
         chosen += [] if bind is None else [f"--bind {bind}"]
         again = " ".join([f"unpooled study run {path}", *chosen, "--resume"])
         try:
-            summary = coordinate(
-                study, path, folder, None if insecure else keys, out, resume=resume, bind=bind
-            )
+            ended = coordinate(study, path, folder, None if insecure else keys, out, resume=resume, bind=bind)
         except StoppedError as error:
             out.print(f"[red]✗[/] {_escaped(error)}", soft_wrap=True)
             out.print("  What was answered is kept. To go on:")
@@ -149,8 +158,13 @@ def run(
             out.print("Interrupted. What was answered is kept. To go on:")
             out.print(f"  [bold]{again}[/]", soft_wrap=True)
             raise typer.Exit(130) from None
-    out.print(summary, markup=False, soft_wrap=True)
-    out.print(f"[green]✓[/] {folder}: coefficients.csv, result.json, summary.txt", soft_wrap=True)
+    out.print(ended.summary, markup=False, soft_wrap=True)
+    if ended.folder is None:
+        out.print(ended.csv, markup=False, soft_wrap=True)
+        out.print("[red]✗[/] The results could not be written; above is all of coefficients.csv.")
+        out.print(f"  The answers are kept. Make room, then: [bold]{again}[/]", soft_wrap=True)
+        raise typer.Exit(3)
+    out.print(f"[green]✓[/] {ended.folder}: coefficients.csv, result.json, summary.txt", soft_wrap=True)
 
 
 def end_as_interrupted() -> None:
@@ -168,28 +182,31 @@ class complaints:  # noqa: N801  # reads as a statement: with complaints(): …
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         from unpooled.study.config import StudyError
 
-        if isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError | PermissionError):
-            error = StudyError(f"{error.filename}: {error.strerror}")
-        if isinstance(error, StudyError):
-            out.print(f"[red]✗[/] {_escaped(error)}", soft_wrap=True)
-            raise typer.Exit(2) from None
+        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("unpooled"):
+            said = f"{error.name} is not installed: pip install 'unpooled[flower]'"
+        elif isinstance(error, OSError) and (error.filename or isinstance(error, FileNotFoundError)):
+            said = _of_file(error)
+        elif isinstance(error, StudyError):
+            said = str(error)
+        else:
+            return
+        out.print(f"[red]✗[/] {_escaped(said)}", soft_wrap=True)
+        raise typer.Exit(2) from None
 
 
-def _escaped(error: Exception) -> str:
+def _of_file(error: OSError) -> str:
+    """What is wrong with a file or a folder."""
+    if not error.filename:
+        return str(error)
+    folder = Path(os.fsdecode(error.filename)).parent
+    if isinstance(error, FileNotFoundError) and not folder.exists():
+        return f"{error.filename}: there is no folder {folder}; make it first"
+    return f"{error.filename}: {error.strerror}"
+
+
+def _escaped(said: object) -> str:
     from rich.markup import escape
 
-    return escape(str(error))
+    from unpooled.wording import printable
 
-
-def _list(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _number(text: str) -> Any:
-    """A number where the text is one; else the text, which is then checked as any other."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    return escape(printable(str(said), lines=True))

@@ -8,11 +8,12 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from unpooled.study.checks import Wrong
+from unpooled.study.csv_file import CsvOptions
 from unpooled.study.settings import FEDERATED, KEYS, LOCAL, REQUIRED, SECTIONS, Key
 from unpooled.validation import closest, listing
 
@@ -37,6 +38,7 @@ class Study:
     features: str | tuple[str, ...]
     categorical: Mapping[str, str | tuple[Any, ...]]
     missing: str
+    csv: CsvOptions
     model: str
     lam: float | str
     standardise: bool
@@ -69,6 +71,12 @@ class Study:
     def is_classifier(self) -> bool:
         """Whether the target is a label."""
         return self.model in ("logistic", "multinomial")
+
+    @property
+    def file(self) -> CsvOptions:
+        """How a site's CSV file is read: columns whose levels are texts in the study hold texts."""
+        texts = [name for name, levels in self.categorical.items() if _are_texts(levels)]
+        return replace(self.csv, text=(*self.csv.text, *texts))
 
     @property
     def is_federated(self) -> bool:
@@ -112,15 +120,25 @@ def load(path: str | os.PathLike[str]) -> Study:
     """Read a study from its file."""
     path = Path(path)
     try:
-        given = tomllib.loads(path.read_text("utf-8"))
+        given = tomllib.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:
         raise StudyError(f"there is no file {path}; `unpooled study init` writes one") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, IsADirectoryError) as error:
         raise StudyError(f"{path} is not a TOML file: {error}") from None
+    except RecursionError:
+        raise _too_deep(path) from None
     try:
         return parse(given)
     except StudyError as error:
         raise StudyError(f"{path}: {error}") from None
+    except RecursionError:  # while words were looked for
+        raise _too_deep(path) from None
+
+
+def _too_deep(path: Path) -> StudyError:
+    return StudyError(
+        f"{path} is nested too deeply: a study has sections, keys, and lists or tables as values"
+    )
 
 
 def parse(given: Mapping[str, Any]) -> Study:
@@ -214,6 +232,10 @@ def _refuse_together(study: Study, given: Mapping[str, Any]) -> None:
             )
         if study.intercept == "sites":
             raise StudyError(f'model.intercept = "sites" needs an exact solver, not {study.solver!r}')
+
+
+def _are_texts(levels: str | tuple[Any, ...]) -> bool:
+    return not isinstance(levels, str) and isinstance(levels[0], str)
 
 
 def _columns(study: Study) -> dict[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,20 @@ import numpy as np
 from unpooled.ledger import Ledger, Traffic
 from unpooled.preprocessing.moments import Moments, moments
 from unpooled.remote.engine import Remote
-from unpooled.remote.failures import DuplicateClientError, SiteLostError, TooFewClientsError
+from unpooled.remote.failures import BadReplyError, DuplicateClientError, SiteLostError, TooFewClientsError
 from unpooled.remote.messages import Reply, Request, Transport
 from unpooled.study.agreement import Agreement, DisagreementError, agree, notes
 from unpooled.study.config import StoppedError, Study, StudyError
+from unpooled.study.described import described as checked_descriptions
 from unpooled.study.description import Description
 from unpooled.study.envelope import Envelope, Scaling
 from unpooled.study.events import Watch, silent
 from unpooled.study.fitting import Fitted, fitted
 from unpooled.study.journal import Journal
 from unpooled.study.patience import Patient, RefusalError, gathered
-from unpooled.study.results import Result, write
+from unpooled.study.results import Result, kept
 from unpooled.study.sites_data import Enveloped, SitesData, sites_data
+from unpooled.versions import versions
 from unpooled.wording import numbered
 
 
@@ -53,16 +55,24 @@ def run_study(
     journal = Journal(patient, folder / "checkpoint", study, watch, resume=resume)
     without = journal.without
     while True:
-        wanted = journal.sites or [site for site in study.sites if site not in without]
-        least = len(wanted) if journal.sites else study.minimum_sites
-        sites = gathered(study, transport, tuple(wanted), least, watch)
+        if journal.sites is None:
+            wanted = tuple(site for site in study.sites if site not in without)
+            sites = gathered(study, transport, wanted, study.minimum_sites, watch)
+        else:
+            sites = journal.sites  # they are waited for where the answers on disk are not all
+            patient.awaited = tuple(sites)
         journal.begin(sites, without)
+        attempt = _Attempt(study, journal, sites, watch)
         try:
-            result = _Attempt(study, journal, sites, watch).result(without, began)
+            result = attempt.result(without, began)
             break
         except SiteLostError as lost:
-            journal.forget_last()  # who sent what cannot be used is to be asked again, should it be resumed
-            if isinstance(lost, RefusalError):
+            if isinstance(lost, BadReplyError):
+                lost = BadReplyError(attempt.with_versions(lost.reasons))
+            if isinstance(lost, RefusalError | BadReplyError):
+                journal.forget(lost.reasons)  # they are to be asked again, now or should it be resumed
+                if journal.is_replayed:
+                    continue
                 _tell(transport, study, {site: {"unfit": [reason]} for site, reason in lost.reasons.items()})
             without |= lost.reasons
             left = [site for site in sites if site not in without]
@@ -79,6 +89,8 @@ def run_study(
             raise StoppedError(f"{few} (limits.minimum_sites)") from None
         except DuplicateClientError as twins:
             raise StoppedError(str(twins)) from None
+        except StoppedError:
+            raise
         except ValueError as error:  # to do the same again would bring the same
             journal.delete()
             differ = error.by_site if isinstance(error, DisagreementError) else {}
@@ -86,12 +98,18 @@ def run_study(
             words = {site: {"unfit": differ[site]} if site in differ else {"failed": ended} for site in sites}
             _tell(transport, study, words)
             raise error if isinstance(error, StudyError) else StudyError(str(error)) from None
-    write(result, folder)
+    place = kept(result, folder, watch)
+    if patient.awaited and not journal.is_told:  # nobody was asked: they may be on their way back
+        gathered(study, transport, patient.awaited, 0, watch)
     told = {site: result.summary().splitlines()[0] for site in result.rows}
     told |= {site: f"this site was left out: {why}" for site, why in without.items()}
     _tell(transport, study, {site: {"done": said} for site, said in told.items()})
+    if place is None:  # nothing could be written: the answers are all that there is
+        watch("done", {"folder": "", "summary": result.summary(), "csv": result.csv()})
+        return result
+    journal.tell()
     journal.delete()
-    watch("done", {"folder": str(folder), "summary": result.summary()})
+    watch("done", {"folder": str(place), "summary": result.summary()})
     return result
 
 
@@ -103,6 +121,7 @@ class _Attempt:
     journal: Journal
     sites: Sequence[str]
     watch: Watch
+    versions: dict[str, str] = field(default_factory=dict)  # what the sites run
 
     def result(self, without: Mapping[str, str], began: float) -> Result:
         """Everything from the agreement to the fit."""
@@ -136,12 +155,22 @@ class _Attempt:
             curve=model.curve,
         )
 
+    def with_versions(self, reasons: Mapping[str, str]) -> dict[str, str]:
+        """What is said of sites, with the version that each runs where it is not the coordinator's."""
+        mine = versions()["unpooled"]
+        other = {site: its for site, its in self.versions.items() if its != mine}
+        return {
+            site: f"{why}; it runs unpooled {other[site]}, and this is {mine}" if site in other else why
+            for site, why in reasons.items()
+        }
+
     def _describe(self) -> tuple[list[Description], Ledger]:
         """What the sites say of their tables; those that do not fit are named."""
         asked = Enveloped(self.journal, Envelope.of(self.study), self.sites)
         request = Request("describe", {"settings": self.study.agreed}, {})
         replies = asked.exchange(dict.fromkeys(self.sites, request))
-        described = [Description(**r.spec) for r in replies.values() if isinstance(r, Reply)]
+        described = checked_descriptions({site: r for site, r in replies.items() if isinstance(r, Reply)})
+        self.versions = {each.site: each.versions.get("unpooled", "") for each in described}
         size = sum(len(str(each.plain()).encode()) for each in described)
         ledger = Ledger(kinds=("columns", "levels", "rows"))
         return described, ledger.after_round(len(described), Traffic(0, size), Traffic(0, 0))

@@ -115,7 +115,8 @@ def _numeric(study: Study, table: Table, name: str) -> Iterator[Unfit]:
     kind = table.kinds[name]
     if kind not in NUMBERS:
         remedy = "name it in data.categorical, or leave it out of data.features"
-        yield _both(f"column {name!r} holds {kind}, not numbers: {remedy}")
+        said = f"column {name!r} holds {kind}, not numbers: {remedy}"
+        yield Unfit(f"{said}; {table.hints[name]}" if name in table.hints else said, said)
         return
     if study.missing == "refuse" and table.missing(name):
         count = counted(table.missing(name), "missing value")

@@ -21,6 +21,7 @@ from unpooled.study.design import encoded, federated
 from unpooled.study.envelope import Envelope, opened
 from unpooled.study.patience import REFUSED
 from unpooled.study.table import Table
+from unpooled.wording import printable
 
 Say = Callable[[Request, Reply], None]
 log = logging.getLogger("unpooled.study")
@@ -81,7 +82,7 @@ class StudyDesk:
                 raise StudyError("its study.toml is another one: " + "; ".join(differ))
             return Reply(describe(self.study, self.site, self.table, self.refuses).plain(), {})
         if request.kind == "tell":
-            self.told.append(dict(inner.spec))
+            self.told.append(_printable(inner.spec))
             return Reply({}, {})
         if envelope.digest != self.study.digest:
             raise StudyError("its study.toml is not the coordinator's")
@@ -124,6 +125,13 @@ class StudyDesk:
             kind = name.rpartition("/")[2]
             if kind in self.refuses:
                 raise StudyError(f"it does not send {kind!r}")
+
+
+def _printable(said: Any) -> Any:
+    """What the coordinator says at the end, as it may stand on a terminal."""
+    if isinstance(said, Mapping):
+        return {printable(str(name)): _printable(each) for name, each in said.items()}
+    return [printable(str(each)) for each in said] if isinstance(said, list) else printable(str(said))
 
 
 def _key(envelope: Envelope) -> str:

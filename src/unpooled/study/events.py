@@ -15,31 +15,48 @@ def silent(event: str, data: Mapping[str, Any]) -> None:
 
 
 class EventFile:
-    """A watcher that writes a line for each event, for another process to follow."""
+    """A watcher that writes a line for each event, for another process to follow.
 
-    def __init__(self, path: Path):
-        self.path = path
+    Once ``path`` cannot be written, because the disk is full, lines go to ``spare``, on another one.
+    """
+
+    def __init__(self, path: Path, spare: Path | None = None):
+        self.path, self.spare = path, spare
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def __call__(self, event: str, data: Mapping[str, Any]) -> None:
         """Write the event."""
+        line = json.dumps({"event": event, **data}) + "\n"
+        try:
+            self._append(line)
+        except OSError:
+            if self.spare is None:
+                raise
+            self.path, self.spare = self.spare, None
+            self._append(line)
+
+    def _append(self, line: str) -> None:
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"event": event, **data}, ensure_ascii=False) + "\n")
+            file.write(line)
 
 
 class Follower:
-    """Reads the lines that an ``EventFile`` has gained since the last look."""
+    """Reads the lines that an ``EventFile`` has gained since the last look, in one file or the other."""
 
-    def __init__(self, path: Path):
-        self.path, self._read = path, 0
+    def __init__(self, path: Path, spare: Path | None = None):
+        self.path, self.spare = path, spare
+        self._read: dict[Path, int] = {}
 
     def new(self) -> list[dict[str, Any]]:
         """Whole lines that are new."""
-        if not self.path.exists():
+        return [event for path in (self.path, self.spare) if path for event in self._new(path)]
+
+    def _new(self, path: Path) -> list[dict[str, Any]]:
+        if not path.exists():
             return []
-        with self.path.open("rb") as file:
-            file.seek(self._read)
+        with path.open("rb") as file:
+            file.seek(self._read.get(path, 0))
             text = file.read()
         whole = text[: text.rfind(b"\n") + 1]
-        self._read += len(whole)
+        self._read[path] = self._read.get(path, 0) + len(whole)
         return [json.loads(line) for line in whole.splitlines()]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from unpooled.study.certificates import ANYWHERE, authority, check_dates, hosts_of, read_certificate, server
 from unpooled.study.config import Study, StudyError
+from unpooled.validation import closest, listing
+from unpooled.whole_file import whole_file
 
 COORDINATOR = "coordinator"
 
@@ -54,8 +57,18 @@ class Keys:
         return self.folder / site
 
 
-def make(study: Study, path: Path, folder: Path, days: int, hosts: tuple[str, ...] = ()) -> Keys:
-    """Make all keys of a study, whose file is ``path``; nothing that is there is written over."""
+def make(
+    study: Study,
+    path: Path,
+    folder: Path,
+    days: int,
+    hosts: tuple[str, ...] = (),
+    passphrase: bytes | None = None,
+) -> Keys:
+    """Make all keys of a study, whose file is ``path``; nothing that is there is written over.
+
+    ``passphrase`` locks the authority's own key, which no study needs while it runs.
+    """
     keys = Keys(folder)
     there = [f for f in (folder / COORDINATOR, *map(keys.site, study.sites)) if f.exists()]
     if there:
@@ -67,7 +80,7 @@ def make(study: Study, path: Path, folder: Path, days: int, hosts: tuple[str, ..
     until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
     ca_key = ec.generate_private_key(ec.SECP384R1())
     ca = authority(study.name, ca_key, until)
-    _private(folder / COORDINATOR / "ca.key", _pem(ca_key))
+    _private(folder / COORDINATOR / "ca.key", _pem(ca_key, passphrase))
     keys.ca.write_bytes(ca.public_bytes(serialization.Encoding.PEM))
     server_key = ec.generate_private_key(ec.SECP384R1())
     names = tuple(dict.fromkeys((study.host, *hosts, "localhost", "127.0.0.1")))
@@ -75,16 +88,43 @@ def make(study: Study, path: Path, folder: Path, days: int, hosts: tuple[str, ..
     _private(keys.key, _pem(server_key))
     keys.certificate.write_bytes(own.public_bytes(serialization.Encoding.PEM))
     for site in study.sites:
-        secret = ec.generate_private_key(ec.SECP384R1())
         keys.site(site).mkdir(mode=0o700)
-        _private(keys.site(site) / f"{site}.key", _openssh(secret))
-        shutil.copyfile(keys.ca, keys.site(site) / "ca.crt")
-        shutil.copyfile(path, keys.site(site) / "study.toml")
-        public = secret.public_key().public_bytes(
-            serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
-        )
-        keys.public(site).write_bytes(public + f" {site}\n".encode())
+        keys.public(site).write_bytes(_handed_over(keys, site, path, keys.site(site)))
     return keys
+
+
+def renew(study: Study, path: Path, folder: Path, site: str) -> Keys:
+    """Make one site's key anew, or for the first time; the coordinator takes the old one no longer."""
+    keys = Keys(folder)
+    if site not in study.sites:
+        known = f"{closest(site, study.sites)}; it has {listing(study.sites)}"
+        raise StudyError(f"{site!r} is not a site of the study{known}")
+    if not keys.ca.is_file():
+        raise StudyError(f"{keys.ca} is missing: `unpooled study keys` without --site makes all keys first")
+    fresh = Path(tempfile.mkdtemp(prefix=f".{site}-", dir=folder))  # readable by its owner only
+    try:
+        public = _handed_over(keys, site, path, fresh)
+        if keys.site(site).exists():
+            shutil.rmtree(keys.site(site))
+        fresh.rename(keys.site(site))
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    with whole_file(keys.public(site)) as file:
+        file.write(public)
+    return keys
+
+
+def _handed_over(keys: Keys, site: str, path: Path, folder: Path) -> bytes:
+    """Fill the folder that goes to a site; its public key."""
+    secret = ec.generate_private_key(ec.SECP384R1())
+    _private(folder / f"{site}.key", _openssh(secret))
+    shutil.copyfile(keys.ca, folder / "ca.crt")
+    shutil.copyfile(path, folder / "study.toml")
+    public = secret.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
+    return public + f" {site}\n".encode()
 
 
 def check_server(keys: Keys, host: str) -> None:
@@ -132,10 +172,11 @@ def check_site(key: Path, ca: Path) -> None:
         raise StudyError(f"others can read the private key {key}: chmod 600 {key}")
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+def _pem(key: ec.EllipticCurvePrivateKey, passphrase: bytes | None = None) -> bytes:
+    lock: serialization.KeySerializationEncryption = serialization.NoEncryption()
+    if passphrase is not None:
+        lock = serialization.BestAvailableEncryption(passphrase)
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, lock)
 
 
 def _openssh(key: ec.EllipticCurvePrivateKey) -> bytes:

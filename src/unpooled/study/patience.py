@@ -9,6 +9,7 @@ from unpooled.remote.failures import DuplicateClientError, SiteLostError
 from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
 from unpooled.study.config import StoppedError, Study
 from unpooled.study.events import Watch
+from unpooled.wording import printable
 
 PAUSE = 0.5  # seconds between two looks at who is there
 REFUSED = "refused"  # the name under which a site says why it does not answer
@@ -19,20 +20,29 @@ class RefusalError(SiteLostError):
 
 
 class Patient(Through):
-    """Asks again whoever does not answer, for ``grace`` seconds more; then a ``SiteLostError``."""
+    """Asks again whoever does not answer, for ``grace`` seconds more; then a ``SiteLostError``.
+
+    ``awaited`` are sites that are waited for once there is something to ask.
+    """
 
     def __init__(self, transport: Transport, study: Study, watch: Watch):
         super().__init__(transport)
         self.study, self.watch = study, watch
+        self.awaited: tuple[str, ...] = ()
 
     def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
         """All replies. Only of those who were to train there may be failures: a round can do without some."""
+        if self.awaited:
+            gathered(self.study, self.transport, self.awaited, len(self.awaited), self.watch)
+            self.awaited = ()
         replies: dict[Holder, Reply | Failure] = {}
         left, began, is_told = dict(requests), time.monotonic(), False
         while left:
             found = self.transport.exchange(left)
             answers = {site: each for site, each in found.items() if isinstance(each, Reply)}
-            refused = {site: str(r.spec[REFUSED]) for site, r in answers.items() if REFUSED in r.spec}
+            refused = {
+                site: printable(str(r.spec[REFUSED])) for site, r in answers.items() if REFUSED in r.spec
+            }
             if refused:  # an answer too: to ask again would bring the same
                 raise RefusalError(refused)
             replies |= answers
@@ -88,4 +98,4 @@ def gathered(
 
 
 def _reason(found: Reply | Failure | None) -> str:
-    return found.reason if isinstance(found, Failure) else "no answer"
+    return printable(found.reason) if isinstance(found, Failure) else "no answer"

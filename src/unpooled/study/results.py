@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,12 +19,14 @@ from unpooled.kinds import in_words
 from unpooled.ledger import Ledger
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
+from unpooled.study.events import Watch
 from unpooled.versions import versions
 from unpooled.whole_file import whole_file
-from unpooled.wording import counted, part_of
+from unpooled.wording import counted, part_of, printable
 
 INTERCEPT = "(intercept)"
 MOST_SHOWN = 40
+FORMULA = ("=", "+", "-", "@")  # with which a cell begins that a spreadsheet computes
 
 
 class Term(NamedTuple):
@@ -78,14 +81,18 @@ class Result:
                 yield Term(name, column, level, label, float(value))
 
     def csv(self) -> str:
-        """The table of coefficients, every digit of them."""
+        """The table of coefficients, every digit of them.
+
+        A name that a spreadsheet would take for a formula has an apostrophe in front; letters that control a
+        terminal are spelt out.
+        """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         with_class = self.coef.ndim == 2
         writer.writerow(["term", "feature", "level", *(["class"] if with_class else []), "coefficient"])
         for t in self.terms():
-            label = [t.label] if with_class else []
-            writer.writerow([t.term, t.feature, t.level, *label, repr(t.value)])
+            cells = [t.term, t.feature, t.level, *([t.label] if with_class else [])]
+            writer.writerow([*map(_cell, cells), repr(t.value)])
         return text.getvalue()
 
     def plain(self) -> dict[str, Any]:
@@ -127,7 +134,7 @@ class Result:
             lines.append(f"  {self.certificate}; tolerance {study.tolerance:g} {reached}")
         lines += [f"  {self.solver}: {self.ledger}", f"  left the sites: {in_words(self.ledger.kinds)}"]
         lines += [f"  {note}" for note in self.notes]
-        return "\n".join([*lines, "", *self._table()]) + "\n"
+        return "\n".join(printable(line) for line in [*lines, "", *self._table()]) + "\n"
 
     def _table(self) -> list[str]:
         shown = [t for t in self.terms() if t.value or t.term == INTERCEPT]
@@ -142,7 +149,7 @@ def write(result: Result, folder: Path) -> list[Path]:
     """Write coefficients.csv, result.json and summary.txt, each whole or not at all."""
     texts = {
         "coefficients.csv": result.csv(),
-        "result.json": json.dumps(_finite(result.plain()), indent=1, ensure_ascii=False) + "\n",
+        "result.json": _json(result.plain()),
         "summary.txt": result.summary(),
     }
     if result.curve:
@@ -157,8 +164,39 @@ def write(result: Result, folder: Path) -> list[Path]:
     return [folder / name for name in texts]
 
 
+def kept(result: Result, folder: Path, watch: Watch) -> Path | None:
+    """Write the results to ``folder``, or where that cannot be to a new one elsewhere; where they are."""
+    try:
+        write(result, folder)
+        return folder
+    except StudyError as error:
+        watch("note", {"text": str(error)})
+    try:
+        elsewhere = Path(tempfile.mkdtemp(prefix=f"unpooled-{_file_name(result.study.name)}-"))
+        write(result, elsewhere)
+    except (OSError, StudyError):
+        return None
+    watch("note", {"text": f"the results are in {elsewhere}: copy them before they are swept away"})
+    return elsewhere
+
+
+def _file_name(name: str) -> str:
+    return "".join(each for each in name if each.isascii() and each.isalnum())[:40]
+
+
 def _shown_name(term: Term) -> str:
     return f"{term.term} {term.level}".strip() if term.term == INTERCEPT else term.term
+
+
+def _cell(name: str) -> str:
+    return f"'{printable(name)}" if name.startswith(FORMULA) else printable(name)
+
+
+def _json(plain: Mapping[str, Any]) -> str:
+    """Readable, but for letters that would control a terminal."""
+    text = json.dumps(_finite(plain), indent=1, ensure_ascii=False) + "\n"
+    controls = {each for each in text if each != "\n" and printable(each) != each}
+    return text.translate({ord(each): json.dumps(each)[1:-1] for each in controls})
 
 
 def _columns(curve: Mapping[str, list[float]]) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -27,6 +29,14 @@ RESTARTS = 3  # of a SuperLink that ends by itself; the answers so far are kept
 SERVER, CLIENT = "unpooled.study.apps:server", "unpooled.study.apps:client"
 
 
+class Ended(NamedTuple):
+    """A study that is done: ``folder`` None where its results could not be written; then ``csv`` has them."""
+
+    summary: str
+    folder: Path | None
+    csv: str
+
+
 def refuse_in_clear(study: Study, bind: str | None = None) -> None:
     """``insecure`` is for trying things out on one machine: neither called nor listened for elsewhere."""
     for whose, host in (("the study's address", study.host), ("--bind", bind)):
@@ -46,8 +56,8 @@ def run(
     *,
     resume: bool = False,
     bind: str | None = None,
-) -> str:
-    """Run a study over Flower; its summary. ``keys`` None talks in clear, on loopback only."""
+) -> Ended:
+    """Run a study over Flower. ``keys`` None talks in clear, on loopback only."""
     checkpoint = results / "checkpoint"
     _check_folder(results, checkpoint, resume)
     tls = _tls(study, keys, bind)
@@ -57,8 +67,11 @@ def run(
     events.unlink(missing_ok=True)
     host = bind or (study.host if is_loopback(study.host) else "0.0.0.0")
     host = "127.0.0.1" if host == "localhost" else host
-    follower = Follower(events)
-    with Board(console, study.sites) as board:
+    with (
+        tempfile.TemporaryDirectory(prefix="unpooled-events-") as spare,
+        Board(console, study.sites) as board,
+    ):
+        follower = Follower(events, Path(spare) / "events.jsonl")
         board.see("starting", {})
         for restart in range(RESTARTS + 1):
             config: dict[str, Setting] = {
@@ -66,16 +79,17 @@ def run(
                 "keys": "" if keys is None else str(keys.absolute()),
                 "results": str(results.absolute()),
                 "events": str(events.absolute()),
+                "spare": str(follower.spare),
                 "resume": (checkpoint / "state.json").exists() if restart else resume,
             }
             app = write_app(logs / "app", SERVER, CLIENT, config, "unpooled-study")
             try:
                 with SuperLink(logs, host, study.port, tls, tls is not None) as link:
-                    summary = _carried_out(link, app, study, keys, follower, board)
+                    ended = _carried_out(link, app, study, keys, follower, board)
             except ProcessError as error:
                 raise StudyError(_translated(str(error), study, logs)) from None
-            if summary is not None:
-                return summary
+            if ended is not None:
+                return ended
             status = link.process.returncode
             board.see("note", {"text": f"the SuperLink ended (status {status}); it is started again"})
     raise StoppedError(f"the SuperLink ended {RESTARTS + 1} times; its log is {logs / 'superlink.log'}")
@@ -95,8 +109,8 @@ def _check_folder(results: Path, checkpoint: Path, resume: bool) -> None:
 
 def _carried_out(
     link: SuperLink, app: Path, study: Study, keys: Path | None, follower: Follower, board: Board
-) -> str | None:
-    """The study's summary; None where the SuperLink ended before that."""
+) -> Ended | None:
+    """How the study ended; None where the SuperLink ended before that."""
     try:
         if keys is not None:
             for site in study.sites:
@@ -128,7 +142,7 @@ def _tls(study: Study, keys: Path | None, bind: str | None) -> Certificates | No
     return Certificates(own.ca.absolute(), own.certificate.absolute(), own.key.absolute())
 
 
-def _followed(link: SuperLink, number: int, follower: Follower, board: Board) -> str | None:
+def _followed(link: SuperLink, number: int, follower: Follower, board: Board) -> Ended | None:
     """Show what happens until the study ends; None where the SuperLink does before."""
     asked, status = time.monotonic(), RunStatus("")
     while True:
@@ -136,7 +150,8 @@ def _followed(link: SuperLink, number: int, follower: Follower, board: Board) ->
         for event in follower.new():
             kind = event.pop("event")
             if kind == "done":
-                return str(event["summary"])
+                place = Path(event["folder"]) if event["folder"] else None
+                return Ended(str(event["summary"]), place, str(event.get("csv", "")))
             if kind == "failed":
                 if event["unexpected"] and _has_ended(link):
                     return None

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from unpooled.study import checks
 from unpooled.study.checks import Check
+from unpooled.study.csv_file import CsvOptions
 
 MODELS = ("lasso", "elastic net", "group lasso", "logistic", "multinomial", "poisson", "huber")
 EXACT = ("auto", "sufficient_statistics", "prox_newton", "anderson", "fista")
@@ -51,6 +52,14 @@ KEYS = (
         checks.word("refuse", "mean"),
         "refuse",
         'missing numbers: "refuse", or "mean" fills in the mean over all sites',
+    ),
+    Key(
+        "data",
+        "csv",
+        "csv",
+        checks.csv,
+        CsvOptions(),
+        "how this site's CSV file is written: separator, decimal, encoding, missing, text",
     ),
     Key("model", "kind", "model", checks.word(*MODELS), REQUIRED, ", ".join(MODELS)),
     Key(
@@ -159,4 +168,11 @@ KEYS = (
     Key("limits", "grace", "grace", checks.number(0.0), 60.0, "seconds more for a site that was lost"),
 )
 SECTIONS = ("", "data", "model", "solver", "limits")
-LOCAL = ("address", "results", "join_timeout", "round_timeout", "grace")  # a site's copy may differ in these
+LOCAL = (
+    "address",
+    "results",
+    "csv",
+    "join_timeout",
+    "round_timeout",
+    "grace",
+)  # a site's copy may differ in these

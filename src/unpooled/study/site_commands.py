@@ -125,7 +125,7 @@ def _opened(
             raise StudyError(
                 f"--refuse knows no statistic {kind!r}{closest(kind, WORDS)}; known: {listing(WORDS)}"
             )
-    return study, site, read(data), kinds
+    return study, site, read(data, study.file), kinds
 
 
 def _key_beside(path: Path) -> Path:

@@ -65,5 +65,6 @@ def sites_data(
         feature_names=agreement.feature_names,
         digest="",
         retries=0,
+        is_weighted=False,
         n_classes=len(agreement.classes),
     )

@@ -1,9 +1,10 @@
-"""A site's rows as they lie in its file: CSV or Parquet, read by pandas or polars, whichever can."""
+"""A site's rows as they lie in its file: CSV, or Parquet, which pandas or polars reads, whichever can."""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import numpy as np
 
 from unpooled.arrays import Array, Float
 from unpooled.study.config import StudyError
+from unpooled.study.csv_file import CsvError, CsvOptions, has_decimal_comma
+from unpooled.study.csv_file import columns as csv_columns
 
 CSV, PARQUET = (".csv", ".csv.gz", ".tsv"), (".parquet", ".pq")
 
@@ -28,6 +31,7 @@ class Table:
     columns: dict[str, Array]
     kinds: dict[str, str]
     n_rows: int
+    hints: dict[str, str] = field(default_factory=dict)  # why a column may not be what it should
 
     def missing(self, name: str) -> int:
         """How many values of a column are missing."""
@@ -48,8 +52,8 @@ class Table:
         return [None if v != v else int(v) if v.is_integer() else v for v in values.tolist()]
 
 
-def read(path: Path) -> Table:
-    """Read a site's file."""
+def read(path: Path, options: CsvOptions = CsvOptions()) -> Table:  # noqa: B008  # frozen
+    """Read a site's file; ``options`` say how a CSV file is written."""
     if not path.is_file():
         raise StudyError(f"there is no file {path}")
     name = path.name.lower()
@@ -57,42 +61,38 @@ def read(path: Path) -> Table:
         known = ", ".join(CSV + PARQUET)
         raise StudyError(f"{path} is neither CSV nor Parquet by its name: it should end in one of {known}")
     try:
-        frame = _frame(path)
-        columns = {str(column): frame[column] for column in frame.columns}
-        found = {column: _column(values) for column, values in columns.items()}
+        found = csv_columns(path, options) if name.endswith(CSV) else _parquet(path)
     except StudyError:
         raise
+    except CsvError as error:
+        raise StudyError(f"{path} {error}") from None
     except Exception as error:  # what a library says of a file that it cannot read
-        raise StudyError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
-    if not len(frame):
-        raise StudyError(f"{path} has no rows")
+        said = (str(error) or type(error).__name__).splitlines()[0]
+        raise StudyError(f"{path} cannot be read: {said}") from None
     values = {column: each for column, (each, _) in found.items()}
-    return Table(path, values, {column: kind for column, (_, kind) in found.items()}, len(frame))
+    n_rows = len(next(iter(values.values()), ()))
+    if not n_rows:
+        raise StudyError(f"{path} has no rows")
+    kinds = {column: kind for column, (_, kind) in found.items()}
+    hints = {
+        column: 'is the decimal a comma? data.csv = { decimal = "," } in this site\'s study.toml says so'
+        for column, kind in kinds.items()
+        if name.endswith(CSV) and kind == "text" and has_decimal_comma(values[column])
+    }
+    return Table(path, values, kinds, n_rows, hints)
+
+
+def _parquet(path: Path) -> dict[str, tuple[Array, str]]:
+    frame = _frame(path)
+    return {str(column): _column(frame[column]) for column in frame.columns}
 
 
 def _frame(path: Path) -> Any:
-    """What the first library reads that is there, with what it needs for such a file."""
-    for read_by in (_pandas, _polars):
+    """What the first library reads that is there, with what it needs."""
+    for library in ("pandas", "polars"):
         with contextlib.suppress(ImportError):
-            return read_by(path)
-    if path.name.lower().endswith(PARQUET):
-        raise StudyError(f"{path}: Parquet needs polars, or pandas with pyarrow: pip install pandas pyarrow")
-    raise StudyError(f"{path}: CSV needs pandas or polars: pip install pandas")
-
-
-def _pandas(path: Path) -> Any:
-    pandas = import_module("pandas")
-    if path.name.lower().endswith(PARQUET):
-        return pandas.read_parquet(path)
-    return pandas.read_csv(path, sep="\t" if ".tsv" in path.name.lower() else ",")
-
-
-def _polars(path: Path) -> Any:
-    polars = import_module("polars")
-    if path.name.lower().endswith(PARQUET):
-        return polars.read_parquet(path)
-    separator = "\t" if ".tsv" in path.name.lower() else ","
-    return polars.read_csv(path, separator=separator, infer_schema_length=None, null_values=["", "NA", "NaN"])
+            return import_module(library).read_parquet(path)
+    raise StudyError(f"{path}: Parquet needs polars, or pandas with pyarrow: pip install pandas pyarrow")
 
 
 def _column(values: Any) -> tuple[Array, str]:
@@ -109,7 +109,7 @@ def _column(values: Any) -> tuple[Array, str]:
     kinds = {type(each) for each in plain if each is not None}
     if kinds == {str}:
         return np.array(plain, dtype=object), "text"
-    if kinds <= {bool, int, float}:
+    if kinds <= {bool, int, float, Decimal}:
         kind = "true or false" if kinds == {bool} else "whole number" if kinds == {int} else "number"
         return np.array([np.nan if each is None else float(each) for each in plain]), kind
     return np.array(plain, dtype=object), " and ".join(sorted(each.__name__ for each in kinds))

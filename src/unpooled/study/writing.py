@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from unpooled.study.config import Study
+from unpooled.study.csv_file import CsvOptions
 from unpooled.study.settings import FEDERATED, KEYS, SECTIONS, Key
+from unpooled.whole_file import whole_file
 
 HEAD = """\
 # A study across sites. The coordinator and every site have the same copy of this file;
-# only the address, the results folder and the times to wait may differ between copies.
+# only the address, the results folder, data.csv and the times to wait may differ between copies.
 """
 WIDTH = 110
 ABOUT = {
@@ -42,12 +44,14 @@ def write(study: Study, path: str | os.PathLike[str]) -> Path:
     """Write the file."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text(study), "utf-8")
+    with whole_file(path) as file:
+        file.write(text(study).encode())
     return path
 
 
 def _concerns(key: Key, study: Study) -> bool:
     of_models = {
+        "csv": bool(study.csv.plain()),
         "l1_ratio": study.model not in ("lasso", "group lasso"),
         "delta": study.model == "huber",
         "groups": study.model == "group lasso",
@@ -69,6 +73,8 @@ def _concerns(key: Key, study: Study) -> bool:
 
 
 def _literal(value: Any) -> str:
+    if isinstance(value, CsvOptions):
+        value = value.plain()
     if isinstance(value, Mapping):
         inside = ", ".join(f"{_name(name)} = {_literal(each)}" for name, each in value.items())
         return f"{{ {inside} }}" if inside else "{}"

@@ -34,6 +34,7 @@ import numpy as np
 
 from unpooled.algorithms.base import State
 from unpooled.algorithms.exact import oracle
+from unpooled.algorithms.exact.expected import Rule, expected
 from unpooled.algorithms.exact.null_model import has_null_model, null_model
 from unpooled.algorithms.exact.oracle import NONE
 from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
@@ -91,6 +92,10 @@ class ExactSolver(ABC):
     def answer(self, problem: BoundProblem, site: Site, question: Arrays) -> Arrays:
         """One client's answer."""
         return oracle.answer(problem, site, question, self.min_rows)
+
+    def expected(self, problem: BoundProblem, question: Arrays, n_rows: int) -> dict[str, Rule]:
+        """What an answer about so many rows must look like, where it comes from elsewhere."""
+        return expected(problem, question, n_rows)
 
     @abstractmethod
     def server_update(self, problem: BoundProblem, state: State, total: Arrays) -> State:
