@@ -96,6 +96,7 @@ def drama(folder, known):
         superlink = int((folder / "results" / "logs" / ".superlink.pid").read_text())
         os.kill(superlink, signal.SIGKILL)
         answered(folder, 4)
+        until(lambda: "exchange 4:" in first.words, "the terminal to say so")
         first.kill()
         seen.first = first.words
         seen.kept = len(list((folder / "results" / "checkpoint").glob("0*.npz")))

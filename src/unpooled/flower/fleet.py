@@ -27,6 +27,7 @@ from unpooled.flower.ports import is_loopback
 SECONDS, CONNECT_SECONDS = 30.0, 10.0  # without a byte; to connect and to shake hands
 KEPT_SECONDS = 3.0  # that an idle connection is used again; the coordinator closes them after 5
 MOST_BYTES = 64 * 2**20  # of an answer: Flower sends arrays in pieces of 5 MiB
+MOST_WORDS = 1000  # bytes of a refusal that are read
 TRIES = 3  # of what may be asked twice
 AWAY = (502, 503, 504)  # what a gateway says for a SuperLink that does not answer
 PROTOBUF = "application/protobuf"
@@ -134,7 +135,10 @@ class Fleet:
         """What an answer other than "OK" means."""
         words = b""
         for piece in answer.iter_raw():
-            words = (words + piece)[:1000]
+            words += piece
+            if len(words) > MOST_WORDS:
+                break
+        words = words[:MOST_WORDS]
         said = re.sub(r"[^ -~]+", " ", words.decode("latin-1")).strip()
         if answer.status_code in AWAY:
             return UnreachableError(f"{self.address}: {answer.status_code} {said}")

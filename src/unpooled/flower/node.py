@@ -98,14 +98,19 @@ class Node:
             self._pause = min(LONGER * self._pause, LONGEST_PAUSE)
             return
         self._pause = FIRST_PAUSE
-        message = module("flwr.common.serde").message_from_proto(found.messages_list[0])  # bare
-        self._run = message.metadata.run_id
         try:
+            message = module("flwr.common.serde").message_from_proto(found.messages_list[0])  # bare
+            self._run = message.metadata.run_id
             self._send(self._answered(message, found.message_object_trees[0]))
         except RefusedError as error:
             if error.is_stranger:
                 raise
             log.warning("a message is not answered: %s", error)  # its run may have ended meanwhile
+        except FleetError:
+            raise
+        except Exception as error:  # no SuperLink sends such a thing, and none shall end a site
+            log.exception("a message is not answered")
+            self.say(f"refused: a message that cannot be read or answered ({type(error).__name__})")
 
     def linger(self, seconds: float) -> None:
         """Stay until the last run is over, or so long: the replies of a node that has left are gone."""
