@@ -22,6 +22,7 @@ SECTIONS = (
     "threads",
     "singular",
     "exact",
+    "small_sites",
     "growth",
     "sparse",
     "latency",

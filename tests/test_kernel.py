@@ -164,7 +164,10 @@ def test_compiling_is_said_once_and_reading_is_not(tmp_path):
     more = "import numpy as np; from unpooled.engines.cohort import all_sound; all_sound(np.zeros((2, 3)))"
     code = f"{AT_ONCE} cohort(0, 0, 9, 4); {more}"
     cache = tmp_path / "cache"
-    said = f"unpooled: compiling, once … (10 s or so; kept in {cache} for later processes)\n"
+    said = (
+        "unpooled: compiling … (10 s or so, once for each combination of loss, penalty and algorithm; "
+        f"kept in {cache} for later processes)\n"
+    )
     assert [finished(code, cache).stderr for _ in range(2)] == [said, ""]
     assert finished(code, tmp_path / "other", UNPOOLED_QUIET="1").stderr == ""
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unpooled.arrays import Arrays, Float
+from unpooled.arrays import Array, Arrays, Float
 from unpooled.losses import Huber, Logistic, Poisson, Softmax, Squared
 from unpooled.problem import BoundProblem
 
@@ -38,9 +38,10 @@ class Certificate:
 
     The scale is the loss that a perfect fit would take off the model without coefficients (half the
     variance of y, the entropy of the labels, half the null deviance); for other losses that of the first
-    point. Where there is no cheap dual (no penalty, a user's own loss or penalty, unpenalised coefficients
-    without a Gram matrix) ``kind`` is "KKT residual": the gap is then the largest entry of
-    w − prox(w − ∇L(w)) and the scale that of the gradient at w = 0.
+    point. Where there is no dual bound (a user's own loss or penalty, which need not even be convex;
+    unpenalised coefficients by gradients alone, or with ``Huber``) ``kind`` is "KKT residual": the gap is
+    then the largest entry of w − prox(w − ∇L(w)), which is zero at an optimum, and the scale that of the
+    gradient at w = 0.
     """
 
     gap: float
@@ -87,15 +88,36 @@ def certify(
 def dual_bound(
     problem: BoundProblem, h: Shrinkage, w: Float, loss: float, gradient: Float, moments: Arrays
 ) -> float:
-    """A lower bound of the optimal objective."""
+    """A lower bound of the optimal objective, from the dual point u = ℓ'(z)."""
+    conjugate = float(gradient @ w) - loss
+    square = 2.0 * loss if isinstance(problem.problem.loss, Squared) else None
+    return bound_of(problem, h, conjugate, gradient, moments, square)
+
+
+def bound_of(
+    problem: BoundProblem,
+    h: Shrinkage,
+    conjugate: float,
+    gradient: Float,
+    moments: Arrays,
+    square: float | None = None,
+    free: Array | None = None,
+) -> float:
+    """The bound of a dual point u: ``conjugate`` is Σ s ℓ*(u), ``gradient`` Σ s x u with Σ s u behind it.
+
+    ``square`` is Σ s u² where the loss is squared: then the best factor of u is known. The gradient is zero
+    up to rounding at the ``free`` coordinates.
+    """
     n = problem.layout.n_coefficients
-    conjugate, G, most = float(gradient @ w) - loss, gradient[:n], 1.0
+    G, most = gradient[:n], 1.0
     if problem.layout.n_intercepts:
         conjugate, G, most = _balanced(problem, conjugate, gradient, moments)
     u = np.concatenate([-G, np.zeros(problem.layout.n_intercepts)])
-    if isinstance(problem.problem.loss, Squared):
+    if free is not None:
+        u[free] = 0.0
+    if square is not None:
         mean = float(gradient[n:].sum())
-        return _least_squares(h, u, conjugate, max(2.0 * loss - mean**2, 0.0), most)
+        return _least_squares(h, u, conjugate, max(square - mean**2, 0.0), most)
     alphas = np.linspace(0.0, min(most, h.limit(u)), GRID)
     conjugates = alphas * conjugate - (1.0 - alphas) * float(moments["floor"])
     return float(np.max(-conjugates - h.conjugates(u, alphas)))
@@ -119,7 +141,7 @@ def quadratic_bound(H: Float, c: Float, yy: float, h: Blocks, v: Float) -> float
     """
     free, rest = h.free, np.setdiff1d(np.arange(len(c)), h.free)
     if not rest.size:
-        return -np.inf
+        return 0.5 * max(yy - float(c @ np.linalg.pinv(H, rcond=1e-14, hermitian=True) @ c), 0.0)
     explained = np.linalg.pinv(H[np.ix_(free, free)], rcond=1e-14, hermitian=True) @ np.column_stack(
         [H[np.ix_(free, rest)], c[free]]
     )
@@ -145,7 +167,7 @@ def _balanced(
         return conjugate - 0.5 * u * u - u * float(t[0]), G - u * x, most
     if isinstance(loss, Poisson):  # μ' = cμ
         c = float(t[0] / mu[0])
-        return c * conjugate + (c * np.log(c) * float(mu[0]) if c > 0 else 0.0), c * (G + xt) - xt, 1.0
+        return c * conjugate + (c * np.log(c) * float(mu[0]) if c > 0 else 0.0), c * G + (c - 1.0) * xt, 1.0
     if isinstance(loss, Logistic):
         t, mu = np.append(t, 1.0 - t), np.append(mu, 1.0 - mu)
     # μ' = kept·μ + (1 − kept)·q, q the constant prediction that is missing

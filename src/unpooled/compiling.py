@@ -59,5 +59,8 @@ class Announcer(Listener):
         )
         if directory is not None:
             root = directory.parents[2]
-            sentence = f"unpooled: compiling, once … (10 s or so; kept in {root} for later processes)"
+            sentence = (
+                "unpooled: compiling … (10 s or so, once for each combination of loss, penalty and algorithm"
+                f"; kept in {root} for later processes)"
+            )
         print(sentence, file=sys.stderr, flush=True)

@@ -15,7 +15,7 @@ from unpooled.losses.base import LinearLoss
 from unpooled.problem import Problem
 from unpooled.products import times, transposed_times
 from unpooled.rows import rows_of
-from unpooled.spectrum import Operator, extreme_eigenvalues, fixed_direction, largest_eigenvalue
+from unpooled.spectrum import Operator, fixed_direction, largest_eigenvalue, ritz_values
 
 if TYPE_CHECKING:
     from unpooled.remote.data import RemoteData
@@ -26,13 +26,25 @@ LANCZOS_STEPS = 20
 
 @dataclass(frozen=True)
 class Curvature:
-    """Smoothness and strong convexity of a problem on data, computed when they are first asked for."""
+    """Smoothness and strong convexity of a problem on data, computed when they are first asked for.
+
+    ``batch_size`` and ``cohort`` say how rows and clients are sampled, None for all of them.
+    """
 
     problem: Problem
     data: FederatedData | RemoteData
     batch_size: int | None
+    cohort: int | None = None
 
     @cached_property
+    def clients(self) -> tuple[Float, Float]:
+        """L_k and max_i c_i‖x_i‖² of every client, with c_i the loss's curvature bound."""
+        self._linear("gamma (or step)")
+        if isinstance(self.data, FederatedData):
+            return client_spectra(self.problem, self.data)
+        return self.data.spectra(self.problem)
+
+    @property
     def smoothness(self) -> float:
         """The largest expected smoothness of a client's minibatch gradient,
 
@@ -40,26 +52,59 @@ class Curvature:
 
         with c_i the loss's curvature bound and L_k by five power iterations.
         """
-        self._linear("gamma (or step)")
-        if isinstance(self.data, FederatedData):
-            L, longest = client_spectra(self.problem, self.data)
-        else:
-            L, longest = self.data.spectra(self.problem)
-        n = self.data.sizes
-        b = n if self.batch_size is None else np.minimum(self.batch_size, n)
+        L, longest = self.clients
+        n, b = self.data.sizes, self._batches
         expected = ((n - b) * longest + n * (b - 1) * L) / (b * np.maximum(n - 1, 1))
         return float(np.max(np.where(n == 1, longest, expected)))
 
+    @property
+    def round_smoothness(self) -> float:
+        """The expected smoothness of the mean of one gradient from each client of a round,
+
+            (1−q)L + q max_k Kπ_k L_k + (K/S) max_k π_k (n−b)/(b(n−1)) max_i c_i‖x_i‖²,   q = (K−S)/(S(K−1)),
+
+        with L the pooled curvature's largest eigenvalue, K clients, S of them sampled.
+        """
+        L, longest = self.clients
+        n, b, K, pi = self.data.sizes, self._batches, self.data.n_clients, self.data.weights
+        S = K if self.cohort is None else min(self.cohort, K)
+        among = (K - S) / (S * max(K - 1, 1))
+        rows = (n - b) / (b * np.maximum(n - 1, 1)) * longest
+        within = float(np.max(K / S * pi * rows))
+        return (1.0 - among) * self.largest + among * float(np.max(K * pi * L)) + within
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether a round is of some clients only, or of some rows."""
+        some_clients = self.cohort is not None and self.cohort < self.data.n_clients
+        return some_clients or bool(np.any(self._batches < self.data.sizes))
+
+    @property
+    def _batches(self) -> Array:
+        """How many rows of each client a step takes."""
+        n = self.data.sizes
+        return n if self.batch_size is None else np.minimum(self.batch_size, n)
+
     @cached_property
+    def spectrum(self) -> tuple[Float, Float]:
+        """The pooled curvature's Ritz values and their weights, by at most 20 Lanczos steps, a round each."""
+        self._linear("mu")
+        size = self.data.n_features + int(self.problem.intercept)
+        return ritz_values(self._operator(), size, LANCZOS_STEPS)
+
+    @property
+    def largest(self) -> float:
+        """The pooled curvature's largest eigenvalue."""
+        return float(self.spectrum[0][-1])
+
+    @property
     def strong_convexity(self) -> float:
-        """The smallest Ritz value of the pooled curvature after 20 Lanczos steps (one round each).
+        """The smallest Ritz value of the pooled curvature.
 
         A tenth of it where the loss's curvature is only bounded: too small a μ costs little, too large a
         one makes the steps shrink before the optimum is reached.
         """
-        self._linear("mu")
-        size = self.data.n_features + int(self.problem.intercept)
-        smallest = extreme_eigenvalues(self._operator(), size, LANCZOS_STEPS)[0]
+        smallest = float(self.spectrum[0][0])
         return smallest if self.problem.loss.is_quadratic else 0.1 * smallest
 
     def _operator(self) -> Operator:
@@ -81,7 +126,7 @@ class Curvature:
     def rounds(self) -> int:
         """How many rounds of communication the measurements made so far would have taken."""
         known = vars(self)
-        return ("smoothness" in known) + LANCZOS_STEPS * ("strong_convexity" in known)
+        return ("clients" in known) + (len(self.spectrum[0]) if "spectrum" in known else 0)
 
     def _linear(self, parameter: str) -> None:
         if not isinstance(self.problem.loss, LinearLoss):

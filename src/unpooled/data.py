@@ -159,7 +159,9 @@ class FederatedData:
         dtypes = {name: validation.float_dtype(column.dtype) for name, column in values.items()}
         refused = [f"{name!r} ({values[name].dtype})" for name in features if dtypes[name] is None]
         if refused:
-            raise TypeError(f"features must be numeric; encode or leave out {', '.join(refused)}")
+            raise TypeError(
+                f"features must be numeric; encode or leave out {', '.join(refused)}{validation.ENCODE}"
+            )
 
         rows = validation.sort_rows(df[client].to_numpy())
         X = np.empty((len(rows), len(features)), np.result_type(*dtypes.values()))
@@ -274,7 +276,8 @@ class FederatedData:
     def __repr__(self) -> str:
         shape, sizes = "×".join(map(str, self.row_shape)), self.sizes
         return (
-            f"FederatedData({counted(self.n_clients, 'client')}, {self.n_rows} rows × {shape} features, "
+            f"FederatedData({counted(self.n_clients, 'client')}, {counted(self.n_rows, 'row')} × {shape} "
+            f"{'feature' if self.n_features == 1 else 'features'}, "
             f"{self.dtype}{' CSR' if self.is_sparse else ''}, n_k {sizes.min()}–{sizes.max()})"
         )
 

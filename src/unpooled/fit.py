@@ -12,7 +12,7 @@ from unpooled.certificate import Certificate
 from unpooled.kinds import in_words
 from unpooled.ledger import Ledger
 from unpooled.problem import Problem
-from unpooled.wording import counted
+from unpooled.wording import counted, part_of
 
 
 @dataclass(eq=False, repr=False)
@@ -48,7 +48,7 @@ class Fit:
         ended = "reached" if self.converged else "NOT reached"
         lines = [
             f"{type(self.problem.loss).__name__} + {self.problem.penalty!r}, by {self.solver}",
-            f"  {kept} of {self.w.size} coefficients are not zero; objective {objective:.10g}",
+            f"  {part_of(kept, self.w.size, 'coefficient')} not zero; objective {objective:.10g}",
             f"  {self.certificate}; tolerance {self.tol:g} {ended}",
             f"  {self.ledger}",
             f"  left the sites: {in_words(self.ledger.kinds)}",

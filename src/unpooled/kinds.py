@@ -6,11 +6,16 @@ from collections.abc import Iterable
 
 WORDS = {
     "anchor": "column means",
+    "conjugate": "dual objective",
     "curvature": "bounds of the curvature",
+    "diagonal": "diagonal of the Gram matrix or Hessian",
+    "dual_gradient": "gradients",
     "floor": "least possible loss",
     "gradient": "gradients",
     "gram": "Gram matrix",
     "hessian": "Hessians",
+    "hidden_weight": "row counts",
+    "hidden_x": "column means",
     "intercept": "site intercepts",
     "loss": "losses",
     "losses": "held-out losses",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unpooled.arrays import Array, Float
+from unpooled.wording import numbered
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,11 @@ class Layout:
                     f"{name} has shape {w.shape}, but this problem's coefficients have {self.shape}"
                 )
             if not np.isfinite(w).all():
-                raise ValueError(f"{name} has {np.sum(~np.isfinite(w))} entries that are NaN or infinite")
+                raise ValueError(
+                    f"{name} has "
+                    + numbered(int(np.sum(~np.isfinite(w))), "entry that is", "entries that are")
+                    + " NaN or infinite"
+                )
             flat[: self.n_coefficients] = w.ravel(order=self.order)
         if intercept is not None:
             if self.n_intercepts == 0:

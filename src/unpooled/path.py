@@ -15,17 +15,28 @@ from unpooled.algorithms.exact.choose import choose
 from unpooled.algorithms.exact.null_model import has_null_model, null_model
 from unpooled.algorithms.exact.oracle import NONE
 from unpooled.algorithms.exact.rounds import Server, Solve
+from unpooled.algorithms.exact.site_intercept import absorbed
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
-from unpooled.arrays import Arrays, Float
+from unpooled.arrays import Array, Arrays, Float
 from unpooled.certificate import Certificate
 from unpooled.data import FederatedData
 from unpooled.engines.oracles import Question
 from unpooled.ledger import Ledger
+from unpooled.losses import Squared
 from unpooled.penalties import L1, ElasticNet
 from unpooled.penalties.weights import spread
 from unpooled.problem import BoundProblem, Problem
 from unpooled.remote.data import RemoteData
-from unpooled.solve import bind, check_numbers, fallback, not_converged, open_clients, refusal
+from unpooled.solve import (
+    bind,
+    check_numbers,
+    fallback,
+    gradients_only,
+    kept_back,
+    not_converged,
+    open_clients,
+    refusal,
+)
 
 MIN_ROWS = 10  # as in solve
 HUGE = 1e6  # times the gradient at zero: a λ at which only the intercept moves
@@ -36,6 +47,7 @@ class Path:
     """Models at ``lambdas``, from the largest down: ``coefs`` (n, …), ``intercepts`` (n, …) or None.
 
     ``losses`` are the smooth parts of the objectives; ``n_rows`` is what information criteria need.
+    ``certificates`` prove how far each model is from its optimum; ``converged`` says which reach ``tol``.
     """
 
     problem: Problem
@@ -48,6 +60,12 @@ class Path:
     solver: str
     notes: list[str]
     n_rows: int
+    tol: float
+
+    @property
+    def converged(self) -> Array:
+        """Which of the models are certified as asked."""
+        return np.array([certificate.relative <= self.tol for certificate in self.certificates])
 
     @property
     def rounds(self) -> int:
@@ -119,7 +137,8 @@ def path(
     [task] = opened_tasks([task], server, notes, data.n_clients)
     grid = grid_of(task, server, lambdas, n_lambdas, ratio)
     points = walk([task], grid, at_once, server, tol, max_rounds)
-    return assembled(bound, grid, [row[0] for row in points], server, task, notes)
+    notes += absorbed(bound, points[-1][0].w, task.state.arrays["gradient"], data.feature_names)
+    return assembled(bound, grid, [row[0] for row in points], server, task, notes, tol)
 
 
 @dataclass(frozen=True)
@@ -140,8 +159,12 @@ def opened_tasks(tasks: list[Solve], server: Server, notes: list[str], n_clients
         if not any(task.is_refused for task in tasks):
             break
         refused = next(task for task in tasks if task.is_refused)
-        notes.append(refusal(refused, n_clients, in_folds=len(tasks) > 1))
-        tasks = [fallback(task, np.zeros(task.problem.layout.size)) for task in tasks]
+        instead = [fallback(task, np.zeros(task.problem.layout.size)) for task in tasks]
+        if len({task.solver for task in instead}) > 1:  # in some folds nobody sends any
+            instead = [gradients_only(task, np.zeros(task.problem.layout.size)) for task in tasks]
+        notes.append(refusal(refused, instead[0], n_clients, in_folds=len(tasks) > 1))
+        tasks = instead
+    notes += kept_back(tasks[0], n_clients, in_folds=len(tasks) > 1)
     return tasks
 
 
@@ -150,8 +173,11 @@ def walk(
 ) -> list[list[Point]]:
     """For each λ the solution of every task, ``at_once`` λ and all tasks in the same rounds."""
     points: list[list[Point]] = []
+    left: list[Solve] = []
     states = [task.state for task in tasks]
     group = 1 if isinstance(tasks[0].solver, SufficientStatistics) else at_once
+    if "points" in tasks[0].state.arrays and isinstance(tasks[0].problem.problem.loss, Squared):
+        group = len(grid)  # what one λ learns of the matrix holds for all
     for first in range(0, len(grid), group):
         steps: list[Solve] = []
         for lam in grid[first : first + group]:
@@ -161,22 +187,28 @@ def walk(
                 step.certify(server.ledger.rounds)
                 steps.append(step)
         server.run(steps, tol, server.ledger.rounds + max_rounds)
-        found = [_point(step, tol, server) for step in steps]
+        found = [_point(step) for step in steps]
+        left += [step for step in steps if step.certificate is None or step.certificate.relative > tol]
         points += [found[at : at + len(tasks)] for at in range(0, len(found), len(tasks))]
         states = [step.state for step in steps[-len(tasks) :]]
+    not_converged(left, tol, server.ledger.rounds, len(grid) * len(tasks))
     return points
 
 
-def _point(step: Solve, tol: float, server: Server) -> Point:
+def _point(step: Solve) -> Point:
     assert step.certificate is not None
-    if step.certificate.relative > tol:
-        not_converged(step, tol, server.ledger.rounds)
     w, a = step.solver.estimate(step.problem, step.state), step.state.arrays
     return Point(w, a["w"], float(a["loss"]), step.certificate)
 
 
 def assembled(
-    bound: BoundProblem, grid: Float, points: list[Point], server: Server, task: Solve, notes: list[str]
+    bound: BoundProblem,
+    grid: Float,
+    points: list[Point],
+    server: Server,
+    task: Solve,
+    notes: list[str],
+    tol: float,
 ) -> Path:
     """The path of its points."""
     models = [bound.layout.unpack(point.w) for point in points]
@@ -191,6 +223,7 @@ def assembled(
         solver=task.solver.name,
         notes=notes,
         n_rows=int(task.state.arrays["rows"]),
+        tol=tol,
     )
 
 

@@ -14,13 +14,14 @@ from unpooled.arrays import Arrays
 from unpooled.data import FederatedData
 from unpooled.problem import BoundProblem
 from unpooled.remote.data import RemoteData
+from unpooled.run import Best, Run
 
 Metric = Callable[..., float]
 
 
 @dataclass
 class Recorder:
-    """Evaluates states. ``good`` is the last one whose objective was finite."""
+    """Evaluates states. ``good`` is the last one whose objective was finite, ``best`` of the least one."""
 
     algorithm: Algorithm
     problem: BoundProblem
@@ -28,6 +29,8 @@ class Recorder:
     metrics: Mapping[str, Metric]
     columns: dict[str, list[float]] = field(default_factory=dict)
     good: State | None = None
+    best: Best | None = None
+    least: float = math.inf
 
     def record(self, state: State) -> float:
         """Append a row and return the objective; a state without a finite one leaves no row."""
@@ -47,6 +50,8 @@ class Recorder:
         for name, value in row.items():
             self.columns.setdefault(name, []).append(value)
         self.good = state
+        if objective < self.least:
+            self.best, self.least = Best(state.round, objective, w, intercept), objective
         return objective
 
     def lacks(self, round: int) -> bool:
@@ -54,13 +59,19 @@ class Recorder:
         rounds = self.history()["round"]
         return not len(rounds) or rounds[-1] != round
 
-    def go_on(self, history: Arrays, every: int) -> None:
-        """Take over the rows of a run to resume that an uninterrupted run would have had."""
+    def go_on(self, run: Run, every: int) -> None:
+        """Take over the rows of a run to resume that an uninterrupted run would have had, and its best one.
+
+        A file of an older version has no best iterate; then only one below all its rows counts as such.
+        """
+        history = run.history
         if history.keys() != self.history().keys():
             then, now = (", ".join(list(names)[2:]) or "none" for names in (history, self.history()))
             raise ValueError(f"the run to resume had other metrics: {then} then, {now} now")
         kept = np.asarray(history["round"]) % every == 0
         self.columns = {name: list(column[kept]) for name, column in history.items()}
+        self.good, self.best = run.state, run.best
+        self.least = float(np.min(history["objective"], initial=math.inf))
 
     def history(self) -> Arrays:
         """The columns as arrays; of a row that an interrupt left unfinished, nothing."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from unpooled.algorithms.base import State
 from unpooled.arrays import Array, Arrays, Float
+from unpooled.certificate import Certificate
 from unpooled.ledger import Ledger
 from unpooled.privacy.spent import Spent
 from unpooled.wording import counted
@@ -24,6 +25,16 @@ class Status(StrEnum):
     EXHAUSTED = "exhausted"
 
 
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The recorded iterate with the smallest objective, and the round after which it was recorded."""
+
+    round: int
+    objective: float
+    w: Float = field(repr=False)
+    intercept: Any = None
+
+
 @dataclass(eq=False, repr=False)
 class Run:
     """What ``simulate`` returns and ``load`` reads back.
@@ -32,6 +43,9 @@ class Run:
     ``history`` holds one array a column: round, objective, and the metrics. ``message`` says in a sentence
     how the run ended; ``notes`` what was chosen for it. ``state`` and ``memory`` are where the server and
     the clients stand, which is what a resumed run starts from. ``privacy`` is what a private run has spent.
+    ``best`` is the recorded iterate with the smallest objective, None where none was recorded.
+    ``certificate`` says how far w is from the optimum, where the run was asked to certify it. ``findings``
+    are the notes that its end gave rise to; a run that goes on from this one does not take them over.
     """
 
     w: Float
@@ -48,6 +62,9 @@ class Run:
     state: State = field(repr=False)
     memory: Array = field(repr=False)
     privacy: Spent | None = None
+    best: Best | None = field(default=None, repr=False)
+    certificate: Certificate | None = None
+    findings: list[str] = field(default_factory=list, repr=False)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the run to one file, whole or not at all; ``unpooled.load`` reads it."""
@@ -60,8 +77,13 @@ class Run:
         algorithm = self.settings["algorithm"]["name"]
         objective = self.history["objective"]
         last = f", objective {objective[-1]:.6g}" if len(objective) else ""
-        lines = [f"Run({algorithm}: {self.status} after {counted(self.ledger.rounds, 'round')}{last})"]
-        lines += [f"  {self.message}", f"  {self.ledger}, {self.seconds:.2f} s"]
+        done = self.ledger.rounds if self.status == Status.DIVERGED else self.state.round
+        lines = [f"Run({algorithm}: {self.status} after {counted(done, 'round')}{last})"]
+        setup = self.ledger.setup_rounds
+        before = f"{counted(setup, 'set-up round')} to choose its numbers, then " if setup else ""
+        lines += [f"  {self.message}", f"  {before}{self.ledger}, {self.seconds:.2f} s"]
+        if self.certificate is not None:
+            lines.append(f"  {self.certificate}, by one more round, counted above")
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 
     def __repr__(self) -> str:

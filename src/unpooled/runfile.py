@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from unpooled.algorithms.base import State
+from unpooled.certificate import Certificate
 from unpooled.ledger import Ledger
 from unpooled.privacy.spent import Spent
-from unpooled.run import Run, Status
+from unpooled.run import Best, Run, Status
 from unpooled.whole_file import DAMAGE, whole_file
 from unpooled.zipped_arrays import MOST_BYTES, check_size, read_array
 
@@ -36,10 +37,13 @@ def save(run: Run, path: str | os.PathLike[str]) -> Path:
         "seconds": run.seconds,
         "round": run.state.round,
         "privacy": None if run.privacy is None else asdict(run.privacy),
+        "best": None if run.best is None else {"round": run.best.round, "objective": run.best.objective},
+        "certificate": None if run.certificate is None else asdict(run.certificate),
+        "findings": run.findings,
     }
-    arrays = {"w": run.w, "memory": run.memory}
-    if run.intercept is not None:
-        arrays["intercept"] = np.asarray(run.intercept)
+    arrays = {"memory": run.memory, **_model("", run)}
+    if run.best is not None:
+        arrays |= _model("best/", run.best)
     arrays |= {f"history/{name}": column for name, column in run.history.items()}
     arrays |= {f"state/{name}": vector for name, vector in run.state.arrays.items()}
     description["arrays"] = sorted(arrays)
@@ -52,6 +56,11 @@ def save(run: Run, path: str | os.PathLike[str]) -> Path:
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
     return path
+
+
+def _model(folder: str, of: Run | Best) -> dict[str, Any]:
+    arrays = {f"{folder}w": of.w}
+    return arrays if of.intercept is None else {**arrays, f"{folder}intercept": np.asarray(of.intercept)}
 
 
 def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Run:
@@ -91,10 +100,14 @@ def _assemble(description: dict[str, Any], arrays: dict[str, Any]) -> Run:
     def under(folder: str) -> dict[str, Any]:
         return {name.removeprefix(folder): a for name, a in arrays.items() if name.startswith(folder)}
 
-    intercept = arrays.get("intercept")
+    def intercept(folder: str) -> Any:
+        found = arrays.get(f"{folder}intercept")
+        return float(found) if found is not None and found.ndim == 0 else found
+
+    best, certificate = description.get("best"), description.get("certificate")  # unknown to older files
     return Run(
         w=arrays["w"],
-        intercept=float(intercept) if intercept is not None and intercept.ndim == 0 else intercept,
+        intercept=intercept(""),
         status=Status(description["status"]),
         message=description["message"],
         history=under("history/"),
@@ -107,4 +120,7 @@ def _assemble(description: dict[str, Any], arrays: dict[str, Any]) -> Run:
         state=State(description["round"], under("state/")),
         memory=arrays["memory"],
         privacy=None if description.get("privacy") is None else Spent(**description["privacy"]),
+        best=None if best is None else Best(**best, w=arrays["best/w"], intercept=intercept("best/")),
+        certificate=None if certificate is None else Certificate(**certificate),
+        findings=description.get("findings", []),
     )

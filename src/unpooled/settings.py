@@ -15,6 +15,7 @@ from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.problem import Problem
 from unpooled.remote.data import RemoteData
+from unpooled.wording import counted
 
 NOT_COMPARED = ("algorithm", "asked", "rounds")  # rounds may differ; the algorithm has its own comparison
 
@@ -51,7 +52,8 @@ def _without_address(value: Any) -> str:
 def resumed(algorithm: Algorithm, saved: dict[str, Any], rounds: int) -> tuple[Algorithm, list[str]]:
     """The algorithm of the run to resume, all its numbers known; refused where the user now asks for others.
 
-    A number agrees that is what was asked for then, or what was chosen then.
+    A number agrees that is what was asked for then, or what was chosen then; one that is left open now takes
+    what was chosen then.
     """
     chosen = dict(saved["algorithm"])
     name = chosen.pop("name")
@@ -61,13 +63,13 @@ def resumed(algorithm: Algorithm, saved: dict[str, Any], rounds: int) -> tuple[A
     _refuse(
         f"algorithm's {field}: {chosen[field]!r} then, {value!r} now"
         for field, value in now.items()
-        if value not in (saved["asked"][field], chosen[field])
+        if value not in (None, saved["asked"][field], chosen[field])
     )
     fields = [field.name for field in dataclasses.fields(algorithm) if field.init]  # type: ignore[arg-type]
     known = dataclasses.replace(algorithm, **{field: chosen[field] for field in fields})  # type: ignore[type-var]
     notes = []
     if rounds != saved["rounds"] and None in now.values():
-        notes.append(f"the numbers chosen for {saved['rounds']} rounds were kept for {rounds}")
+        notes.append(f"the numbers chosen for {counted(saved['rounds'], 'round')} were kept for {rounds}")
     return known, notes
 
 

@@ -27,6 +27,7 @@ from unpooled.run import Run, Status
 from unpooled.runfile import load
 from unpooled.settings import named, resumed
 from unpooled.trial import Trial
+from unpooled.wording import counted
 
 RESTARTS = 12  # of a run whose step was chosen for it, each with half the step
 GROWTH = 100.0  # an objective this many times the first one's size counts as divergence in such a run
@@ -53,6 +54,7 @@ def simulate(
     checkpoint: str | os.PathLike[str] | None = None,
     resume: Run | str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    certify: bool = False,
 ) -> Run:
     """Run a federated algorithm on data whose clients are all at hand.
 
@@ -80,18 +82,24 @@ def simulate(
         was; a warning is logged once, and the run's notes say so if the end is not in the file.
     resume : a run, or the file of one, to go on from; it must have had the same settings.
     progress : show a bar on stderr; None shows it on a terminal.
+    certify : end with one more round, in which every client answers with the loss and the gradient of its
+        rows: ``certificate`` of the run then says how far its last iterate is from the optimum, by a duality
+        gap, or by a KKT residual where the loss or the penalty has no dual.
 
     Returns
     -------
     Run
         Its ``status`` is "completed", "diverged", "interrupted" (Ctrl-C) or "exhausted" (the privacy
-        budget); its w is always finite.
+        budget); its w is always finite. ``best`` is the recorded iterate with the smallest objective; the
+        notes say where the objective has risen since.
     """
     _check_parts(algorithm, problem, data, engine, metrics, checkpoint)
     aggregate = Mean() if aggregate is None else aggregate
     check_server(algorithm, aggregate, privacy)
     if metrics and privacy is not None and not privacy.history:
         raise ValueError("history=False records nothing, so there is no place for metrics")
+    if certify:
+        _check_certifiable(problem, engine, privacy)
     rounds = _rounds(rounds, algorithm)
     options: dict[str, Any] = {
         "rounds": rounds,
@@ -134,8 +142,9 @@ def simulate(
         # a round between machines takes far longer than to save it
         checkpoint=None if checkpoint is None else Checkpoint(Path(checkpoint), isinstance(data, RemoteData)),
         progress=progress,
+        certify=certify,
     )
-    curvature = Curvature(problem, data, options["batch_size"])
+    curvature = Curvature(problem, data, options["batch_size"], options["cohort"])
     if previous is None:
         resolved, notes = algorithm.resolve(curvature, rounds)
         if private is not None:
@@ -143,14 +152,16 @@ def simulate(
         said = notes
     else:
         resolved, said = resumed(algorithm, previous.settings, rounds)
-        account = [] if previous.privacy is None else previous.privacy.notes()  # a new one follows
-        notes = [*(note for note in previous.notes if note not in account), *said]
+        account = [] if previous.privacy is None else previous.privacy.notes()
+        ended = [*account, *previous.findings]  # new ones follow
+        notes = [*(note for note in previous.notes if note not in ended), *said]
     for left in range(RESTARTS, -1, -1):
         gentler = _gentler(algorithm, resolved) if left else {}
         run = trial.run(resolved, notes, said, curvature.rounds, GROWTH if gentler else math.inf)
         if run.status != Status.DIVERGED or not gentler:
             break
-        retry = dataclasses.replace(algorithm, **gentler)  # type: ignore[type-var]
+        steps = {"local_steps": resolved.local_steps}  # chosen with the step, and still right
+        retry = dataclasses.replace(algorithm, **steps, **gentler)  # type: ignore[type-var]
         resolved, _ = retry.resolve(curvature, rounds)
         trial = dataclasses.replace(trial, previous=None)
         number = ", ".join(f"{name} = {value:.4g}" for name, value in gentler.items())
@@ -206,10 +217,23 @@ def check_server(algorithm: Algorithm, aggregate: Any, privacy: Any) -> None:
         algorithm.check_not_averaged()
 
 
+def _check_certifiable(problem: Problem, engine: Any, privacy: Any) -> None:
+    """Refuse a certificate where there can be none."""
+    if privacy is not None:
+        raise ValueError(
+            "certify asks every client for its exact loss and gradient, which privacy does not account for: "
+            "leave certify out of a private run"
+        )
+    if not math.isinf(problem.ball):
+        raise ValueError(f"certify does not know the constraint ball={problem.ball:g}: leave one of them out")
+    if engine is not None and not callable(getattr(engine, "open_oracles", None)):
+        raise ValueError(f"certify needs an engine whose clients answer exact questions, got {engine!r}")
+
+
 def _check_options(options: dict[str, Any], data: FederatedData | RemoteData) -> None:
     """Refuse numbers that do not fit the data, and unknown weightings."""
     if options["cohort"] is not None and options["cohort"] > data.n_clients:
-        raise ValueError(f"cohort={options['cohort']}, but the data has {data.n_clients} clients")
+        raise ValueError(f"cohort={options['cohort']}, but the data has {counted(data.n_clients, 'client')}")
     if options["seed"] >= 2**64:
         raise ValueError(f"seed must be below 2**64, got {options['seed']}")
     if options["weighting"] not in WEIGHTINGS:
@@ -222,7 +246,7 @@ def _check_previous(previous: Run, rounds: int) -> None:
         raise ValueError(f"the run to resume diverged, there is nothing to go on from: {previous.message}")
     if previous.state.round > rounds:
         raise ValueError(
-            f"the run to resume has done {previous.state.round} rounds, more than rounds={rounds}"
+            f"the run to resume has done {counted(previous.state.round, 'round')}, more than rounds={rounds}"
         )
 
 

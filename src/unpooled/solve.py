@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -11,16 +12,19 @@ from numpy.typing import ArrayLike
 from unpooled.algorithms.exact.anderson import AndersonProxGradient
 from unpooled.algorithms.exact.base import reasons
 from unpooled.algorithms.exact.choose import choose
+from unpooled.algorithms.exact.prox_newton import ProxNewton
 from unpooled.algorithms.exact.rounds import Server, Solve, columns
+from unpooled.algorithms.exact.site_intercept import absorbed
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Float
 from unpooled.data import FederatedData
 from unpooled.engines.default import default_engine
+from unpooled.engines.folds import BySite
 from unpooled.fit import Fit
 from unpooled.problem import BoundProblem, Problem
 from unpooled.remote.data import RemoteData
 from unpooled.validation import is_number
-from unpooled.wording import counted
+from unpooled.wording import counted, part_of
 
 
 def solve(
@@ -45,8 +49,9 @@ def solve(
     solver : "auto", "sufficient_statistics", "prox_newton", "anderson", "fista", or a solver object.
     tol : stop when the certificate's gap is at most so large a part of its scale (see ``Certificate``).
     max_rounds : stop after so many rounds, with a ConvergenceWarning.
-    min_rows : a client with fewer rows, or with a column in which fewer rows stand out from the rest,
-        refuses to send Gram matrices and Hessians; then gradients are used. 0 lets every client send.
+    min_rows : a client with fewer rows sends no Gram matrix and no Hessian, and one with a column in which
+        fewer rows stand out from the rest leaves that column out of them. Gradients of all clients then
+        decide, and the matrices that are sent set the steps. 0 lets every client send all.
     second_order : whether Gram matrices and Hessians may be asked for at all.
     engine : where clients run; ``engines.Local()`` where None.
     w0, intercept0 : the start; zero where None.
@@ -59,10 +64,15 @@ def solve(
     task = Solve(chosen, bound, chosen.init(bound, start))
     server.run([task], tol, max_rounds)
     if task.is_refused:
-        notes.append(refusal(task, data.n_clients))
-        task = fallback(task, start)
+        instead = fallback(task, start)
+        notes.append(refusal(task, instead, data.n_clients))
+        task = instead
         server.run([task], tol, max_rounds)
-    return result(task, server, notes, tol, max_rounds)
+    notes += kept_back(task, data.n_clients)
+    fit = result(task, server, notes, tol, max_rounds)
+    arrays = task.state.arrays
+    fit.notes.extend(absorbed(bound, arrays["w"], arrays["gradient"], data.feature_names))
+    return fit
 
 
 def bind(problem: Problem, data: FederatedData | RemoteData) -> BoundProblem:
@@ -95,17 +105,41 @@ def open_clients(engine: Any, data: FederatedData | RemoteData) -> Any:
     return engine.open_oracles(data)
 
 
-def refusal(task: Solve, n_clients: int, in_folds: bool = False) -> str:
+def refusal(task: Solve, instead: Solve, n_clients: int, in_folds: bool = False) -> str:
     """Why second-order statistics were not shared; of folds it is each one's rows that count."""
     least = task.solver.min_rows
     why = reasons(task.state.arrays["refused"], n_clients, least) + (" in a fold" if in_folds else "")
+    used = "Gradients were used instead"
+    if instead.solver.is_second_order:
+        used = "There gradients were used, and the matrices of the others set the steps"
     return (
         f"{task.solver.name} was refused, {why}: Gram matrices and Hessians could give "
-        f"rows away there. Gradients were used instead; min_rows={least} sets the limit."
+        f"rows away there. {used}; min_rows={least} sets the limit."
     )
 
 
+def kept_back(task: Solve, n_clients: int, in_folds: bool = False) -> list[str]:
+    """A sentence where prox-Newton went on without the matrices of some clients."""
+    if "kept_back" not in task.state.arrays:
+        return []
+    why = reasons(task.state.arrays["kept_back"], n_clients, task.solver.min_rows)
+    return [
+        f"{why}{' in a fold' if in_folds else ''}: Hessians could give rows away there. There gradients were "
+        f"used, and the Hessians of the others set the steps; min_rows={task.solver.min_rows} sets the limit."
+    ]
+
+
 def fallback(task: Solve, start: Float) -> Solve:
+    """The same with the matrices that were sent and the gradients of all; gradients only where none was."""
+    newton = ProxNewton(task.solver.min_rows)
+    if newton.lacks(task.problem) is None:
+        state = newton.taken_over(task.problem, task.state)
+        if state is not None:
+            return Solve(newton, task.problem, state, task.fold)
+    return gradients_only(task, start)
+
+
+def gradients_only(task: Solve, start: Float) -> Solve:
     """The same with gradients only."""
     solver = AndersonProxGradient(task.solver.min_rows)
     return Solve(solver, task.problem, solver.init(task.problem, start), task.fold)
@@ -118,7 +152,7 @@ def result(task: Solve, server: Server, notes: list[str], tol: float, max_rounds
         raise ValueError(f"max_rounds={max_rounds} left no round to solve in: {notes[-1]}")
     converged = certificate.relative <= tol
     if not converged:
-        not_converged(task, tol, server.ledger.rounds)
+        not_converged([task], tol, server.ledger.rounds)
     w, intercept = task.problem.layout.unpack(task.solver.estimate(task.problem, task.state))
     if "center" in task.state.arrays:
         notes.append("a mean is very large beside its spread: statistics were asked for again, centred.")
@@ -137,22 +171,34 @@ def result(task: Solve, server: Server, notes: list[str], tol: float, max_rounds
     )
 
 
-def not_converged(task: Solve, tol: float, rounds: int) -> None:
-    """Warn with the value, the tolerance and a remedy."""
+def not_converged(tasks: Sequence[Solve], tol: float, rounds: int, n_fits: int = 1) -> None:
+    """One warning, where any of ``tasks``, those of ``n_fits`` that stopped above the tolerance, is given."""
     from sklearn.exceptions import ConvergenceWarning
 
-    assert task.certificate is not None
+    if not tasks:
+        return
+    worst = max(tasks, key=lambda task: task.certificate.relative if task.certificate else math.inf)
+    assert worst.certificate is not None
+    found = f"{worst.certificate.kind} of {worst.certificate.relative:.2g} of its scale, above tol={tol:g}"
+    message = f"{worst.solver.name} stopped after {counted(rounds, 'round')} with a {found}: {_remedy(worst)}"
+    if n_fits > 1:
+        word = "site" if worst.fold and isinstance(worst.fold.folds, BySite) else "fold"
+        where = "" if worst.fold is None else f" without {word} {worst.fold.number + 1}"
+        message = (
+            f"{worst.solver.name} stopped after {counted(rounds, 'round')} before "
+            f"{part_of(len(tasks), n_fits, 'fit', 'was', 'were')} done; the worst, at "
+            f"λ = {worst.problem.problem.penalty.lam:.4g}{where}, has a {found}: {_remedy(worst)}. "
+            "The certificates of the result show which"
+        )
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+
+def _remedy(task: Solve) -> str:
+    """What to do about a solve that is not certified as asked."""
     if task.solver.is_final(task.state):
-        remedy = "all has been asked and rounding is reached: raise tol"
-    elif task.is_stalled:
-        remedy = "the last rounds brought nothing: raise tol, or see whether the problem has an optimum"
-    elif task.solver.is_second_order:
-        remedy = "raise max_rounds or tol"
-    else:
-        remedy = "raise max_rounds or tol, scale the features, or allow second-order statistics"
-    warnings.warn(
-        f"{task.solver.name} stopped after {counted(rounds, 'round')} with a {task.certificate.kind} of "
-        f"{task.certificate.relative:.2g} of its scale, above tol={tol:g}: {remedy}",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
+        return "all has been asked and rounding is reached: raise tol"
+    if task.is_stalled:
+        return "the last rounds brought nothing: raise tol, or see whether the problem has an optimum"
+    if task.solver.is_second_order:
+        return "raise max_rounds or tol"
+    return "raise max_rounds or tol, scale the features, or allow second-order statistics"

@@ -29,8 +29,11 @@ def largest_eigenvalue(operator: Operator, u: Float, iterations: int) -> float:
     return value
 
 
-def extreme_eigenvalues(operator: Operator, size: int, steps: int = 20) -> tuple[float, float]:
-    """The smallest and largest Ritz values after ``steps`` Lanczos steps with full reorthogonalisation."""
+def ritz_values(operator: Operator, size: int, steps: int) -> tuple[Float, Float]:
+    """The Ritz values θ after ``steps`` Lanczos steps with full reorthogonalisation, and their weights ρ.
+
+    Σ_i ρ_i f(θ_i) stands for uᵀf(H)u, u the fixed direction: where the spectrum of the operator lies.
+    """
     steps = min(steps, size)
     basis = np.zeros((steps, size))
     diagonal, off = np.zeros(steps), np.zeros(steps)
@@ -47,5 +50,5 @@ def extreme_eigenvalues(operator: Operator, size: int, steps: int = 20) -> tuple
             break
         u = v / off[j]
     T = np.diag(diagonal[:steps]) + np.diag(off[: steps - 1], 1) + np.diag(off[: steps - 1], -1)
-    ritz = np.linalg.eigvalsh(T)
-    return float(max(ritz[0], 0.0)), float(ritz[-1])
+    values, vectors = np.linalg.eigh(T)
+    return np.maximum(values, 0.0), np.square(vectors[0])

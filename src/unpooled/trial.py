@@ -13,9 +13,11 @@ from threadpoolctl import threadpool_limits
 
 from unpooled.aggregation import Aggregate
 from unpooled.algorithms.base import Algorithm
+from unpooled.algorithms.exact.rounds import Server
 from unpooled.arrays import Float
 from unpooled.checkpoint import Checkpoint
 from unpooled.data import FederatedData
+from unpooled.ending import certificate_at, risen
 from unpooled.engines.local import DivergenceError
 from unpooled.engines.task import Task
 from unpooled.federation import Federation, Position
@@ -25,6 +27,7 @@ from unpooled.problem import BoundProblem
 from unpooled.progress import Bar
 from unpooled.recorder import Metric, Recorder
 from unpooled.remote.data import RemoteData
+from unpooled.remote.failures import SiteLostError
 from unpooled.run import Run, Status
 from unpooled.settings import check_same, describe
 from unpooled.versions import versions
@@ -50,6 +53,7 @@ class Trial:
     previous: Run | None
     checkpoint: Checkpoint | None
     progress: bool | None
+    certify: bool
 
     def run(
         self, algorithm: Algorithm, notes: list[str], said: Sequence[str], setup_rounds: int, growth: float
@@ -64,8 +68,7 @@ class Trial:
         federation = self._federation(algorithm, settings, setup_rounds)
         before = 0.0
         if self.previous is not None:
-            recorder.go_on(self.previous.history, self.every)
-            recorder.good = self.previous.state
+            recorder.go_on(self.previous, self.every)
             before = self.previous.seconds
         began = time.perf_counter()
 
@@ -91,14 +94,34 @@ class Trial:
                 state=state,
                 memory=federation.memory(),
                 privacy=spent,
+                best=recorder.best,
             )
 
         # BLAS threads that spin after a product would take the cores from the clients' threads.
         with threadpool_limits(limits=1, user_api="blas"):
             run = self._drive(federation, recorder, growth, result, said)
+            self._close(run)
         if self.checkpoint is not None:
             self.checkpoint.finish(run)
         return run
+
+    def _close(self, run: Run) -> None:
+        """What can be said now that the run has ended: how far from the optimum, and whether it got worse."""
+        rise = None if run.status == Status.DIVERGED else risen(run.history)
+        said = [] if rise is None else [rise]
+        if self.certify and run.status == Status.COMPLETED:
+            server = Server(self.engine.open_oracles(self.data), run.ledger)
+            w = self.problem.layout.pack(run.w, run.intercept)
+            try:
+                run.certificate = certificate_at(self.problem, w, server)
+            except (SiteLostError, KeyboardInterrupt) as lost:
+                why = str(lost) or "interrupted"
+                said.append(
+                    f"there is no certificate ({why}): simulate(…, resume=…, certify=True) asks again."
+                )
+            run.ledger = server.ledger
+        run.findings = said
+        run.notes += said
 
     def _federation(self, algorithm: Algorithm, settings: dict[str, Any], setup_rounds: int) -> Federation:
         memory, ledger, state = None, Ledger(setup_rounds=setup_rounds), None
@@ -162,4 +185,7 @@ class Trial:
                 return result(Status.INTERRUPTED, message)
             if last < rounds and self.private is not None:
                 return result(Status.EXHAUSTED, self.private.ended(last, rounds))
-            return result(Status.COMPLETED, f"All {rounds} rounds were done.")
+            return result(
+                Status.COMPLETED,
+                "The one round was done." if rounds == 1 else f"All {rounds} rounds were done.",
+            )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 ClientId = int | str
 Names = tuple[str, ...] | None
+ENCODE = ": preprocessing.encode makes 0/1 columns of categories, the same at every client"
 BLOCK = 1 << 17  # numbers looked at in one go: large enough to be fast, small enough to be no copy of X
 
 
@@ -154,7 +155,10 @@ def _refuse_columns(X: Any, where: str, names: Names) -> NoReturn:
     if X.dtype.kind == "O" and not is_sparse(X):
         for index in np.ndindex(X.shape):
             if not isinstance(X[index], numbers.Real):
-                raise TypeError(f"{where} must be numeric: {column(index[1:], names)} holds {X[index]!r}")
+                remedy = ENCODE if isinstance(X[index], str | bytes) else ""
+                raise TypeError(
+                    f"{where} must be numeric: {column(index[1:], names)} holds {X[index]!r}{remedy}"
+                )
     raise TypeError(f"{where} must be numeric, got dtype {X.dtype}: convert it with astype(float)")
 
 

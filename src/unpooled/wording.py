@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 
 def counted(n: int, word: str) -> str:
     """``1 seed``, ``3 seeds``."""
     return f"{n} {word}{'' if n == 1 else 's'}"
+
+
+def joined(names: Sequence[str], most: int = 5) -> str:
+    """``a``, ``a and b``, ``a, b and c``; of a long list the first and how many more there are."""
+    parts = list(names[:most]) + ([f"{len(names) - most} more"] if len(names) > most else [])
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def part_of(n: int, total: int, word: str, one: str = "is", many: str = "are") -> str:
+    """``1 of 3 columns is``, ``2 of 3 columns are``: some of all, and the verb that goes with them."""
+    return f"{n} of {counted(total, word)} {one if n == 1 else many}"
+
+
+def numbered(n: int, one: str, many: str) -> str:
+    """``1 column is constant``, ``3 columns are constant``: where the words behind the number change too."""
+    return f"{n} {one if n == 1 else many}"
 
 
 def printable(text: str, *, lines: bool = False) -> str:

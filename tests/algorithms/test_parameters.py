@@ -80,8 +80,8 @@ def test_strong_convexity_is_the_smallest_eigenvalue(data):
     assert Curvature(PROBLEM, data, None).strong_convexity == pytest.approx(smallest, rel=1e-8)
 
 
-def test_defaults_follow_the_rule_and_are_said(data):
-    run = up.simulate(up.FastFedDA(), PROBLEM, data, rounds=50, batch_size=10, cohort=4)
+def test_measured_numbers_follow_the_rule_and_are_said(data):
+    run = up.simulate(up.FastFedDA(schedule="measured"), PROBLEM, data, rounds=50, batch_size=10, cohort=4)
     chosen = run.settings["algorithm"]
     curvature = Curvature(PROBLEM, data, 10)
     assert chosen["gamma"] == pytest.approx(0.75 * curvature.smoothness)
@@ -92,7 +92,9 @@ def test_defaults_follow_the_rule_and_are_said(data):
         assert name in said
     assert "gamma = " in repr(run)
     assert run.ledger.setup_rounds == 21
-    c = up.simulate(up.CFedDA(), PROBLEM, data, rounds=50, batch_size=10).settings["algorithm"]
+    assert chosen["local_steps"] == 10
+    c = up.simulate(up.CFedDA(schedule="measured"), PROBLEM, data, rounds=50, batch_size=10)
+    c = c.settings["algorithm"]
     assert c["gamma"] == pytest.approx(chosen["gamma"] / 10)
 
 
@@ -104,11 +106,15 @@ def test_a_schedule_whose_steps_grow_is_said(data):
 
 def test_without_strong_convexity_a_is_a_quarter_of_the_run():
     wide = up.datasets.sparse_regression(seed=0, n_clients=4, n_rows=5, n_features=60, sparsity=3)
-    run = up.simulate(up.FastFedDA(local_steps=5), PROBLEM, wide, rounds=40, batch_size=2)
+    algorithm = up.FastFedDA(local_steps=5, schedule="measured")
+    run = up.simulate(algorithm, PROBLEM, wide, rounds=40, batch_size=2)
     chosen = run.settings["algorithm"]
     assert chosen["a"] == pytest.approx(40 * 5 / 4)
     assert chosen["mu"] == pytest.approx(4 * chosen["gamma"] / chosen["a"])
-    assert "no strong convexity" in "\n".join(run.notes)
+    said = (
+        f"mu = {chosen['mu']:.4g}: 4 gamma / 50, a quarter of the run, for the data shows no strong convexity"
+    )
+    assert said in run.notes
 
 
 @pytest.mark.parametrize(

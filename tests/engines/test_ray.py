@@ -54,6 +54,12 @@ def test_every_algorithm_has_the_local_bits(engine, small, algorithm):
     same_bits(go(algorithm, small), go(algorithm, small, engine=engine))
 
 
+def test_a_run_ends_with_the_local_certificate(engine, small):
+    here, there = (go(FAST, small, certify=True, engine=e) for e in (up.engines.Local(), engine))
+    assert there.certificate == here.certificate
+    assert there.ledger == here.ledger
+
+
 def test_sparse_rows_weights_and_occupied_columns(engine):
     for data in (test_touched.pair()[1], test_vacant.images()):
         here, there = (test_touched.go(FAST, data, engine=e) for e in (up.engines.Local(), engine))

@@ -1,9 +1,20 @@
 """Cross-validation of estimators against scikit-learn's own on the same folds of the pooled rows."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.linear_model import ElasticNetCV, LassoCV, LogisticRegression
-from sklearn.model_selection import KFold, LeaveOneGroupOut, PredefinedSplit
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    RepeatedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
 
 import unpooled as up
 from tests.exact.federations import rows
@@ -122,3 +133,90 @@ def test_refused():
         up.FederatedElasticNetCV(l1_ratio=[0.0, 0.5]).fit(X, Y)
     with pytest.raises(ValueError, match="rule must be"):
         up.FederatedLassoCV(rule="best").fit(X, Y)
+
+
+class Halves:
+    """A splitter of one's own, which splits the groups that it is given."""
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 2
+
+    def split(self, X, y=None, groups=None):
+        for first in (True, False):
+            test = (groups < 2) == first
+            yield np.flatnonzero(~test), np.flatnonzero(test)
+
+
+@pytest.mark.parametrize(
+    "splitter",
+    [
+        KFold(5),
+        KFold(3, shuffle=True, random_state=3),
+        GroupKFold(3),
+        LeaveOneGroupOut(),
+        PredefinedSplit(np.arange(150) // 50),
+        Halves(),
+    ],
+    ids=lambda splitter: type(splitter).__name__,
+)
+def test_splitters_see_the_rows_as_they_were_given(splitter):
+    mixed = np.random.default_rng(4).permutation(CLIENTS)  # so that the data are sorted otherwise
+    ours = up.FederatedLassoCV(cv=splitter, **SHORT).fit(X, Y, clients=mixed)
+    asks = isinstance(splitter, GroupKFold | LeaveOneGroupOut | Halves)
+    splits = list(splitter.split(X, Y, mixed) if asks else splitter.split(X, Y))
+    theirs = LassoCV(alphas=ours.alphas_, cv=splits, **EXACT).fit(X, Y)
+    np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-7)
+    if len({len(test) for _, test in splits}) == 1:  # scikit-learn counts folds alike, whatever their size
+        assert ours.alpha_ == theirs.alpha_
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-7)
+    again = up.FederatedLassoCV(cv=splitter, **SHORT).fit(ours._data)  # rows in the order of the clients
+    assert again.mse_path_.shape == ours.mse_path_.shape
+
+
+def test_a_stratified_splitter_gets_the_classes():
+    rows_, labels, clients = rows("logistic", n=90, p=3, sites=3)
+    labels = np.array(["no", "yes"])[labels.astype(int)]
+    splitter = StratifiedKFold(3, shuffle=True, random_state=0)
+    folds = np.empty(90, int)
+    for f, (_, test) in enumerate(splitter.split(rows_, labels)):
+        folds[test] = f
+    ours, theirs = (
+        up.FederatedLogisticRegressionCV(Cs=[0.1, 1.0], cv=cv).fit(rows_, labels, clients=clients)
+        for cv in (splitter, folds)
+    )
+    np.testing.assert_array_equal(ours.log_loss_path_, theirs.log_loss_path_)
+    assert "log loss" in ours.notes_[-1]
+
+
+def test_rows_of_weight_zero_are_not_split():
+    s = np.where(np.arange(150) % 10 == 0, 0.0, 1.0)
+    ours = up.FederatedLassoCV(cv=KFold(3), **SHORT).fit(X, Y, clients=CLIENTS, sample_weight=s)
+    theirs = up.FederatedLassoCV(cv=KFold(3), **SHORT).fit(X[s > 0], Y[s > 0], clients=CLIENTS[s > 0])
+    np.testing.assert_allclose(ours.mse_path_, theirs.mse_path_, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("splitter", "complaint"),
+    [
+        (ShuffleSplit(2, random_state=0), r"cv=ShuffleSplit\(…\) tests 1\d\d rows never"),
+        (RepeatedKFold(n_splits=3, n_repeats=2), r"RepeatedKFold\(…\) tests 150 rows more than once"),
+        (TimeSeriesSplit(3), r"TimeSeriesSplit\(…\) tests 39 rows never"),
+        (PredefinedSplit([-1, *range(149)]), "tests 1 row never, but every row must be tested in exactly"),
+    ],
+)
+def test_splitters_that_are_not_a_partition(splitter, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        up.FederatedLassoCV(cv=splitter, **SHORT).fit(X, Y, clients=CLIENTS)
+
+
+def test_the_note_says_what_its_number_is():
+    folds = np.arange(150) % 4
+    model = up.FederatedLassoCV(cv=folds, **SHORT).fit(X, Y, clients=CLIENTS)
+    words = re.search(
+        r"mean held-out squared error (\S+) ± (\S+) \(mse_path_ over all rows", model.notes_[-1]
+    )
+    assert words is not None
+    index = list(model.alphas_).index(model.alpha_)
+    error = np.average(model.mse_path_[index], weights=np.bincount(folds))
+    assert float(words[1]) == pytest.approx(error, rel=1e-5)
+    assert 2.0 * model.cv_result_.mean[index] == pytest.approx(error)

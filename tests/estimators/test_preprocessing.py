@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Lasso, LassoCV, LogisticRegression
 from sklearn.metrics import r2_score
@@ -168,3 +169,60 @@ def test_pickles_hold_no_rows(rows):
     X, y, _ = rows
     model = up.FederatedLasso(0.1, standardise=True).fit(np.repeat(X, 40, axis=0), np.repeat(y, 40))
     assert len(pickle.dumps(model)) < 10_000
+
+
+LINEAR = {
+    "lasso": up.FederatedLasso(0.1),
+    "lasso cv": up.FederatedLassoCV(n_alphas=3, cv=2),
+    "elastic net": up.FederatedElasticNet(0.1),
+    "elastic net cv": up.FederatedElasticNetCV(n_alphas=3, cv=2),
+    "group lasso": up.FederatedGroupLasso(0.1, groups=[0, 0, 1, 1, 2, 2, 3, 3]),
+    "group lasso cv": up.FederatedGroupLassoCV(n_alphas=3, cv=2, groups=[0, 0, 1, 1, 2, 2, 3, 3]),
+    "huber": up.FederatedHuberRegressor(alpha=0.1),
+    "poisson": up.FederatedPoissonRegressor(0.1),
+    "logistic": up.FederatedLogisticRegression(),
+    "logistic cv": up.FederatedLogisticRegressionCV(Cs=[0.1, 1.0], cv=2),
+}
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("name", LINEAR)
+def test_predictions_are_filled_where_no_row_of_the_fit_missed_a_value(rows, name, store):
+    """By the pooled means, as the pooled imputer does it."""
+    X, y, site = rows
+    X = StandardScaler().fit_transform(X) + np.arange(8.0)
+    y = {"poisson": np.round(np.abs(y)), "logistic": y > np.median(y)}.get(name.split()[0], y)
+    new = X[:40].copy()
+    new[np.random.default_rng(2).random(new.shape) < 0.2] = np.nan
+    filled = SimpleImputer().fit(X).transform(new)
+    model = clone(LINEAR[name]).set_params(missing="mean").fit(store(X), y, clients=site)
+    for ask in ("predict", *(("predict_proba",) if name.startswith("logistic") else ())):
+        found = getattr(model, ask)(store(new))
+        np.testing.assert_allclose(found, getattr(model, ask)(store(filled)), rtol=1e-9)
+        again = getattr(pickle.loads(pickle.dumps(model)), ask)(store(new))
+        np.testing.assert_array_equal(again, found)
+    own = clone(LINEAR[name]).set_params(missing="mean", site_intercepts=True)
+    own.fit(store(X), y, clients=site)
+    at_home = own.predict(store(new), clients=site[:40])
+    np.testing.assert_allclose(at_home, own.predict(store(filled), clients=site[:40]), rtol=1e-9)
+
+
+def test_federated_rows_with_missing_values_are_filled_or_refused(rows):
+    X, y, site = rows
+    gone = X.copy()
+    gone[3, 2] = np.nan
+    new = up.FederatedData.from_arrays(gone, y, site, allow_missing=True)
+    whole = up.FederatedData.from_arrays(SimpleImputer().fit(X).transform(gone), y, site)
+    data = up.FederatedData.from_arrays(X, y, site)
+    model = up.FederatedLasso(0.1, missing="mean").fit(data)
+    np.testing.assert_allclose(model.predict(new), model.predict(whole), rtol=1e-9)
+    with pytest.raises(ValueError, match="X has missing values: missing='mean' fills them"):
+        up.FederatedLasso(0.1).fit(data).predict(new)
+
+
+def test_knowing_the_means_takes_one_round(rows):
+    X, y, site = rows
+    one = up.FederatedLasso(0.1).fit(X, y, clients=site)
+    two = up.FederatedLasso(0.1, missing="mean").fit(X, y, clients=site)
+    assert two.rounds_ == one.rounds_ + 1
+    np.testing.assert_array_equal(two.coef_, one.coef_)

@@ -1,6 +1,7 @@
 """Bad input gets an error that says what was wrong."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -117,3 +118,38 @@ def test_a_fit_that_stops_early_says_so():
         model = up.FederatedLasso(0.1, max_rounds=2, second_order=False).fit(X, Y, clients=CLIENTS)
     assert not model.fit_result_.converged
     assert "NOT reached" in model.summary()
+
+
+FRAME = pd.DataFrame({"age": X[:, 0], "smoker": ["Yes", "No"] * 20, "dose": ["1.5"] * 40, "sex": "f"})
+WORDS = "X must be numeric, but column 'smoker' holds 'Yes', column 'sex' holds 'f': preprocessing\\.encode"
+
+
+@pytest.mark.parametrize("dtype", [object, "string", "category"])
+def test_words_in_a_frame_are_named_with_their_columns(dtype):
+    given = FRAME.astype({"smoker": dtype, "sex": dtype})
+    for model, y in ((up.FederatedLasso(), Y), (up.FederatedLogisticRegressionCV(), LABELS)):
+        with pytest.raises(ValueError, match=WORDS):
+            model.fit(given, y, clients=CLIENTS)
+    with pytest.raises(ValueError, match=WORDS):
+        up.FederatedGraphicalLasso().fit(given, clients=CLIENTS)
+    model = up.FederatedLasso(0.1).fit(FRAME.assign(smoker=1.0, sex=X[:, 1]), Y)  # "1.5" is a number
+    with pytest.raises(ValueError, match=WORDS):
+        model.predict(given)
+    frame = given.assign(y=Y, site=CLIENTS)
+    with pytest.raises(TypeError, match=r"leave out 'smoker' \(.*\): preprocessing\.encode makes"):
+        up.FederatedData.from_frame(frame, "y", "site")
+    with pytest.raises(TypeError, match=r"column 'smoker' holds 'Yes': preprocessing\.encode makes"):
+        up.FederatedData.from_arrays(given, Y, CLIENTS)
+
+
+def test_words_without_a_frame():
+    with pytest.raises(ValueError, match="X must be numeric, but column 1 holds 'Yes', column 3 holds 'f'"):
+        up.FederatedLasso().fit(FRAME.to_numpy(), Y)
+    many = np.full((40, 7), "low", dtype=object)
+    with pytest.raises(ValueError, match=r"column 4 holds 'low' \(and 2 more columns\): preprocessing"):
+        up.FederatedLasso().fit(many, Y)
+    labels = np.array(["no", "yes"] * 20, dtype=object)
+    with pytest.raises(
+        ValueError, match="y must be numeric, but row 0 holds 'no': labels are for classifiers"
+    ):
+        up.FederatedLasso().fit(X, labels)

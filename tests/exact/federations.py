@@ -39,3 +39,14 @@ def rows(kind, n=300, p=20, sites=5, shift=0.5, seed=0):
 def federated(kind, as_csr=False, **options):
     X, y, clients = rows(kind, **options)
     return up.FederatedData.from_arrays(sparse.csr_array(X) if as_csr else X, y, clients)
+
+
+def multilevel(kind, n=400, sites=8, seed=0):
+    """Rows of five features, of which 1 and 3 are the same in all rows of a site: a mean, a type."""
+    rng = np.random.default_rng(seed)
+    clients = np.arange(n) % sites
+    X = rng.standard_normal((n, 5))
+    X[:, 1] = (50.0 + 3.0 * rng.standard_normal(sites))[clients]
+    X[:, 3] = (np.arange(sites) % 2)[clients]
+    z = X[:, 0] - 0.5 * X[:, 2] + 0.5 * rng.standard_normal(sites)[clients]
+    return X, targets(kind, z, rng), clients

@@ -15,7 +15,7 @@ LASSO = up.Problem(up.Squared(), up.L1(1.0), True)
 @pytest.mark.parametrize("solver", ["sufficient_statistics", "prox_newton", "anderson"])
 def test_lasso(solver):
     data = federated("squared", n=200, p=12, sites=4)
-    cv = up.cross_validate(LASSO, data, folds=5, n_lambdas=12, ratio=0.01, solver=solver, tol=1e-10)
+    cv = up.cross_validate(LASSO, data, folds=5, n_lambdas=12, ratio=0.01, solver=solver, tol=1e-12)
     folds = deal(data, 5, 0)
     peer = LassoCV(alphas=cv.path.lambdas, cv=PredefinedSplit(folds), tol=1e-12, max_iter=100_000)
     peer.fit(data.X, data.y)
@@ -107,3 +107,38 @@ def test_refused():
             up.cross_validate(LASSO, data, folds=folds)
     with pytest.raises(ValueError, match="rule must be"):
         up.cross_validate(LASSO, data, rule="best")
+
+
+def test_small_clients_stay_whole_and_save_rounds():
+    rng = np.random.default_rng(0)
+    sizes = np.array([12, 15, 19, 22, 31, 48, 60, 90])
+    clients = np.repeat(np.arange(8), sizes)
+    X = rng.standard_normal((sizes.sum(), 5))
+    y = X @ [1.0, -1.0, 0.5, 0.0, 0.0] + rng.standard_normal(len(X))
+    data = up.FederatedData.from_arrays(X, y, clients)
+    plain = up.cross_validate(LASSO, data, folds=4, n_lambdas=10)
+    [advice] = [note for note in plain.path.notes if "fold_rows" in note]
+    assert advice.startswith("5 of 8 clients have enough rows to share matrices, but not in each of 4 folds.")
+    assert f"one round instead of {plain.rounds}" in advice
+    whole = up.cross_validate(LASSO, data, folds=4, n_lambdas=10, fold_rows=10)
+    assert whole.rounds == 1 < plain.rounds
+    assert not any("fold_rows" in note for note in whole.path.notes)
+    folds = deal(data, 4, 0, fold_rows=10)
+    table = np.array([np.bincount(folds[clients == k], minlength=4) for k in range(8)])
+    assert ((table == 0) | (table >= 10)).all()
+    assert (np.count_nonzero(table, axis=1) == [1, 1, 1, 2, 3, 4, 4, 4]).all()
+    assert (folds[clients >= 5] == deal(data, 4, 0)[clients >= 5]).all()  # large clients deal as ever
+    peer = LassoCV(alphas=whole.path.lambdas, cv=PredefinedSplit(folds), tol=1e-12, max_iter=100_000)
+    np.testing.assert_allclose(2 * whole.losses, peer.fit(X, y).mse_path_, rtol=1e-6)
+
+
+def test_fold_rows_that_cannot_be_are_refused():
+    data = federated("squared", n=60, p=3, sites=2)
+    with pytest.raises(ValueError, match=r"no rows; lower fold_rows=30, or take fewer folds"):
+        up.cross_validate(LASSO, data, folds=5, fold_rows=30)
+    with pytest.raises(ValueError, match="fold_rows=5 is for folds that clients deal"):
+        up.cross_validate(LASSO, data, folds="sites", fold_rows=5)
+    with pytest.raises(ValueError, match="whose intercepts nobody then knows"):
+        up.cross_validate(up.Problem(up.Squared(), up.L1(1.0), "sites"), data, fold_rows=5)
+    with pytest.raises(ValueError, match=r"whole number ≥ 0, got 1\.5"):
+        up.cross_validate(LASSO, data, fold_rows=1.5)

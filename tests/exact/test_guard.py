@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 import unpooled as up
-from tests.exact.federations import federated, rows
-from unpooled.algorithms.exact.oracle import refusals
-from unpooled.algorithms.exact.site import Site
+from tests.exact.federations import LOSSES, federated, rows
+from unpooled.algorithms.exact.oracle import answer, refusals
+from unpooled.algorithms.exact.site import Site, unpacked
 from unpooled.client import Client
 
 ALL = np.arange(3)
@@ -36,27 +36,63 @@ def test_rare_values(store):
     assert refusals(site(store(B)), ALL, 10) == (False, False)
 
 
-def test_the_fit_falls_back_to_gradients_and_says_why():
+def test_a_small_site_sends_gradients_and_the_others_set_the_steps():
     X, y, clients = rows("squared", n=100, p=5, sites=4)
     clients[:3] = 9  # a site of three rows
     problem = up.Problem(up.Squared(), up.L1(0.1), True)
     data = up.FederatedData.from_arrays(X, y, clients)
     fit = up.solve(problem, data, tol=1e-10)
-    assert fit.solver == "Anderson prox-gradient"
-    assert any("1 of 5 clients have fewer than 10 rows" in note for note in fit.notes)
+    assert fit.solver == "prox-Newton"
+    assert any("1 of 5 clients has fewer than 10 rows" in note for note in fit.notes)
+    assert fit.rounds <= 7
+    assert "diagonal" in fit.ledger.kinds
     exact = up.solve(problem, data, min_rows=3)
     assert exact.solver == "sufficient statistics"
     np.testing.assert_allclose(fit.w, exact.w, atol=1e-4)
 
 
-def test_a_rare_column_refuses_prox_newton():
+@pytest.mark.parametrize("kind", ["squared", "logistic", "poisson", "huber"])
+def test_mixed_answers_reach_the_same_optimum(kind):
+    X, y, clients = rows(kind, n=240, p=8, sites=6)
+    clients[:5] = 9  # a site of five rows
+    X[:, 7] = (np.arange(240) % 40 == 3).astype(float)  # a rare column at every site
+    data = up.FederatedData.from_arrays(X, y, clients)
+    problem = up.Problem(LOSSES[kind], up.L1(0.02), True)
+    fit, gradients = up.solve(problem, data, tol=1e-11), up.solve(problem, data, solver="anderson", tol=1e-9)
+    exact = up.solve(problem, data, min_rows=0, tol=1e-11)
+    assert fit.solver == "prox-Newton"
+    assert fit.converged
+    assert fit.certificate.kind == "duality gap"
+    assert exact.rounds <= fit.rounds <= gradients.rounds
+    np.testing.assert_allclose(fit.w, exact.w, atol=1e-5)
+
+
+def test_a_column_that_stays_is_not_in_the_matrix():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    X[:, 1] = 0.0
+    X[5, 1] = 1.0
+    own = site(X)
+    problem = up.Problem(up.Squared(), up.L1(0.1), True).bind(
+        up.FederatedData.from_arrays(X, np.zeros(40), np.zeros(40, int))
+    )
+    told = answer(problem, own, {"features": ALL}, 10)
+    G = unpacked(told["gram"], 3)
+    assert not G[1].any()
+    np.testing.assert_allclose(G[0, 2], X[:, 0] @ X[:, 2] / 40)
+    np.testing.assert_allclose(told["diagonal"], [0.0, 1 / 40, 0.0])
+    alone = answer(problem, site(X[:5]), {"features": ALL}, 10)
+    assert "gram" not in alone
+    np.testing.assert_allclose(alone["diagonal"], np.square(X[:5]).mean(axis=0))
+
+
+def test_a_rare_column_is_learnt_from_gradients():
     data = federated("logistic", n=120, p=5, sites=3)
     data.X[:, 4] = 0.0
     data.X[0, 4] = 1.0
     fit = up.solve(up.Problem(up.Logistic(), up.L1(0.02), True), data)
-    assert fit.solver == "Anderson prox-gradient"
-    assert any("1 of 3 clients have a column in which fewer than 10 rows stand out" in n for n in fit.notes)
-    assert "hessian" not in fit.ledger.kinds
+    assert fit.solver == "prox-Newton"
+    assert fit.converged
+    assert any("1 of 3 clients has a column in which fewer than 10 rows stand out" in n for n in fit.notes)
 
 
 def test_a_refusing_client_sends_no_gram_matrix():

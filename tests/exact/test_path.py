@@ -1,7 +1,10 @@
 """λ paths and the choice of λ against scikit-learn on pooled rows."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoLarsIC, lasso_path
 
 import unpooled as up
@@ -108,3 +111,24 @@ def test_nearly_collinear_features_along_a_path():
     data = up.FederatedData.from_arrays(X, y, np.arange(400) % 8)
     found = up.path(up.Problem(up.Squared(), up.L1(1.0), intercept=True), data, n_lambdas=60)
     assert max(certificate.relative for certificate in found.certificates) < 1e-11
+
+
+def test_one_warning_for_all_fits_that_stop_early():
+    data = federated("huber", n=120, p=8, sites=3)
+    problem = up.Problem(up.Huber(0.05), up.L1(1.0), True)
+    options = {"n_lambdas": 12, "solver": "fista", "max_rounds": 5, "tol": 1e-10}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = up.cross_validate(problem, data, folds=4, **options)
+    [message] = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+    gaps = np.array([[c.relative for c in row] for row in found.fold_certificates])
+    count = int((gaps > 1e-10).sum() + (~found.path.converged).sum())
+    assert count > 12
+    assert f"{count} of 60 fits were done" in message
+    assert "raise max_rounds or tol" in message
+    worst = max(float(gaps.max()), max(c.relative for c in found.path.certificates))
+    assert f"{worst:.2g} of its scale" in message
+    with pytest.warns(ConvergenceWarning, match=r"\d+ of 12 fits were done; the worst, at λ = ") as caught:
+        path = up.path(problem, data, **options)
+    assert len(caught) == 1
+    assert path.converged.shape == (12,)

@@ -141,4 +141,4 @@ def test_no_penalty_is_least_squares():
     A = np.column_stack([data.X, np.ones(300)])
     exact = np.linalg.lstsq(A, data.y, rcond=None)[0]
     np.testing.assert_allclose(np.append(fit.w, fit.intercept), exact, atol=1e-10)
-    assert fit.certificate.kind == "KKT residual"
+    assert fit.certificate.kind == "duality gap"

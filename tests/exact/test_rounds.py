@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import unpooled as up
-from tests.exact.federations import LOSSES, federated
+from tests.exact.federations import LOSSES, federated, rows
 
 
 def ten_sites(kind, shift, seed=0):
@@ -102,3 +102,23 @@ def test_more_than_rounding_allows_is_not_asked_for():
     assert fit.rounds == 1
     assert not fit.converged
     assert fit.certificate.relative < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["l1", "group"])
+@pytest.mark.parametrize("solver", ["anderson", "fista"])
+def test_columns_in_other_units_cost_gradient_solvers_no_rounds(solver, kind):
+    X, y, clients = rows("logistic", p=16, sites=4)
+    groups = np.arange(16) // 4
+
+    def fitted(of_group):
+        weights = of_group[groups] if kind == "l1" else of_group  # of R(w), so that the model is the same
+        penalty = up.L1(0.02, weights) if kind == "l1" else up.GroupL2(0.02, groups, weights)
+        data = up.FederatedData.from_arrays(X * of_group[groups], y, clients)
+        fit = up.solve(up.Problem(up.Logistic(), penalty, True), data, solver=solver, tol=1e-9)
+        return fit.w * of_group[groups], fit
+
+    w, plain = fitted(np.ones(4))
+    moved, other = fitted(np.array([1e-3, 1.0, 1e3, 10.0]))
+    assert other.converged
+    assert other.rounds <= plain.rounds + 2
+    np.testing.assert_allclose(moved, w, atol=1e-4)

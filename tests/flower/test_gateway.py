@@ -1,17 +1,25 @@
 """What passes the gateway before a SuperLink, and what does not, over TLS, to a server of ours."""
 
 import contextlib
+import datetime
 import hashlib
 import http.client
 import http.server
+import socket
 import ssl
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.flower.certificates import make_certificates
+from unpooled.flower import door
 from unpooled.flower import gateway as module
 from unpooled.flower.gateway import Gateway
+from unpooled.flower.keyring import KEY, SIGNATURE, TIME, Keyring, signed
 from unpooled.flower.ports import free_port
 
 PULL = "/v1/fleet/pull-messages"
@@ -150,3 +158,156 @@ def test_a_port_is_for_one(gateway):
         Gateway("127.0.0.1", gateway.port, None)
     gateway.stop()
     Gateway("127.0.0.1", gateway.port, None).stop()
+
+
+OWN, OTHER = ec.generate_private_key(ec.SECP384R1()), ec.generate_private_key(ec.SECP384R1())
+
+
+def headers(key=OWN, seconds=0.0):
+    """Those of a caller whose clock is so many seconds ahead."""
+    return signed(key, datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds))
+
+
+@pytest.fixture
+def guarded(certificates):
+    """A gateway at which one key is registered, and what reaches the server behind it."""
+    keyring = Keyring()
+    keyring.admit(OWN.public_key())
+    gateway = Gateway("127.0.0.1", 0, certificates, keyring)
+    with echoing(certificates) as (port, seen):
+        gateway.start(f"127.0.0.1:{port}")
+        yield gateway, seen
+        gateway.stop()
+
+
+STRANGERS = {
+    "no key": (dict, "the header 'flwr-public-key' is missing"),
+    "another key": (lambda: headers(OTHER), "this key is not registered"),
+    "another's key": (lambda: headers(OTHER) | {KEY: headers()[KEY]}, "the signature does not fit the key"),
+    "no signature": (lambda: headers() | {SIGNATURE: "?"}, "the signature does not fit the key"),
+    "another time": (
+        lambda: headers() | {TIME: headers(seconds=1)[TIME]},
+        "the signature does not fit the key",
+    ),
+    "long ago": (lambda: headers(seconds=-400), "the signature is 400 s old: is a clock wrong?"),
+    "a clock ahead": (lambda: headers(seconds=60), "the signature is -60 s old: is a clock wrong?"),
+}
+
+
+def test_a_key_is_asked_for_before_a_body_is_read(guarded):
+    gateway, seen = guarded
+    for name, (shown, words) in STRANGERS.items():
+        with connected(gateway) as connection:
+            connection.putrequest("POST", PULL)
+            for header, value in {**shown(), "content-length": str(600 * 2**20)}.items():
+                connection.putheader(header, value)
+            connection.endheaders()  # and not a byte of the 600 MiB
+            answer = connection.getresponse()
+            assert (answer.status, answer.headers["date"] is None) == (401, False), name
+            assert answer.read().decode() == f"{words}\n"
+    assert seen == []
+
+
+def test_a_body_is_not_larger_than_it_may_be(guarded, monkeypatch):
+    gateway, seen = guarded
+    monkeypatch.setattr(module, "MOST_BYTES", 2**20)
+    whole = b"x" * 2**20
+    with connected(gateway) as connection:
+        assert asked(connection, PULL, body=whole, headers=headers())[0] == 200
+    with connected(gateway) as connection:
+        assert asked(connection, PULL, body=whole + b"x", headers=headers())[0] == 413
+    with connected(gateway) as connection:
+        connection.putrequest("POST", PULL)
+        for header, value in {**headers(), "transfer-encoding": "chunked"}.items():
+            connection.putheader(header, value)
+        connection.endheaders()  # without an end in sight
+        assert connection.getresponse().status == 413
+    assert len(seen) == 1
+
+
+def idle(gateway, count):
+    return [socket.create_connection(("127.0.0.1", gateway.port), 30.0) for _ in range(count)]
+
+
+def closed(strangers):
+    """Wait until they were all hung up on."""
+    for stranger in strangers:
+        with contextlib.suppress(ConnectionResetError):
+            assert stranger.recv(1) == b""
+        stranger.close()
+
+
+def test_strangers_who_say_nothing_make_room(guarded, monkeypatch):
+    gateway, _ = guarded
+    monkeypatch.setattr(door, "MOST_FROM_ONE", 8)
+    with connected(gateway) as connection:
+        assert asked(connection, PULL, headers=headers())[0] == 200
+        strangers = idle(gateway, 40)
+        closed(strangers[:33])  # of eight, one has shown its key and stays
+        assert asked(connection, PULL, headers=headers())[0] == 200
+        with connected(gateway) as another:
+            assert asked(another, PULL, headers=headers())[0] == 200
+        for stranger in strangers[33:]:
+            stranger.close()
+
+
+def test_strangers_have_little_time(certificates, monkeypatch):
+    """In which to shake hands, and to send headers."""
+    monkeypatch.setattr(door, "STRANGER_SECONDS", 0.3)
+    monkeypatch.setattr(module, "SWEEP_SECONDS", 0.1)
+    gateway = Gateway("127.0.0.1", 0, certificates)
+    gateway.start("127.0.0.1:1")
+    context = ssl.create_default_context(cafile=certificates.ca)
+    [silent, slow] = idle(gateway, 2)
+    slow = context.wrap_socket(slow, server_hostname="127.0.0.1")
+    slow.sendall(b"POST /v1/fleet/pull-messages HTTP/1.1\r\n")
+    closed([silent, slow])
+    gateway.stop()
+
+
+OUT_OF_FILES = """
+import os, resource, sys
+from unpooled.flower.gateway import Gateway
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+gateway = Gateway("127.0.0.1", 0, None)
+gateway.start("127.0.0.1:1")
+files = []
+try:
+    while True:
+        files.append(os.open(os.devnull, os.O_RDONLY))
+except OSError:
+    print(gateway.port, flush=True)
+sys.stdin.readline()
+for file in files:
+    os.close(file)
+print("room again", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_process_that_can_open_no_more_files_goes_on_when_it_can():
+    """And a crowd of strangers does not make it run out of them."""
+    with subprocess.Popen(
+        [sys.executable, "-c", OUT_OF_FILES],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    ) as process:
+        port = int(process.stdout.readline())
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port), 30.0) as stranger:
+                closed([stranger])
+        process.stdin.write("\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        for crowd in (0, 400):  # idle connections, four for each file that it may open
+            strangers = [socket.create_connection(("127.0.0.1", port), 30.0) for _ in range(crowd)]
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+                assert asked(connection, PULL)[0] == 502
+        for stranger in strangers:
+            stranger.close()
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stderr.read() == ""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import runs
-from unpooled.flower.environment import QUIET, command, environment
+from unpooled.flower.environment import LOOPBACK, QUIET, command, environment
 from unpooled.flower.guarded import Guarded, ProcessError
 
 # A stubborn tree: a process that ignores SIGTERM, whose child sits in a session of its own.
@@ -99,6 +99,12 @@ def test_the_environment_is_quiet(tmp_path):
     assert ours["FLWR_DISABLE_UPDATE_CHECK"] == "1"
     assert ours["FLWR_HOME"] == str(tmp_path)
     assert QUIET.items() <= ours.items()
+
+
+def test_loopback_goes_through_no_proxy(tmp_path, monkeypatch):
+    for given, ours in (("", LOOPBACK), ("intra.net", f"intra.net,{LOOPBACK}")):
+        monkeypatch.setenv("NO_PROXY", given)
+        assert environment(tmp_path)["NO_PROXY"] == environment(tmp_path)["no_proxy"] == ours
 
 
 def test_a_missing_command_says_what_to_install():

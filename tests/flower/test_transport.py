@@ -1,18 +1,24 @@
 """Requests over a real Grid, that of Flower's simulation: who answers, who does not, who is refused."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from flwr.app import Error
 from flwr.serverapp import ServerApp
 
 from tests.flower.simulation import simulated
 from unpooled.flower import transport
 from unpooled.flower.client import answering
+from unpooled.flower.records import reply_record
+from unpooled.flower.signing import Signatures
 from unpooled.flower.transport import GridTransport
 from unpooled.remote.failures import DuplicateClientError
 from unpooled.remote.messages import Failure, Reply, Request
 
+KEY = ec.generate_private_key(ec.SECP384R1()).public_key()
 NAMES = ("b", "a", "c", "twin", "d", "twin")
 
 
@@ -64,6 +70,9 @@ def seen():
         names = ["a", "b", "c"]
         seen["all"] = transport.exchange(ask(names))
         seen["train"] = transport.exchange(ask(["c"], "train"))
+        signing = GridTransport(grid, timeout=120.0, signatures=Signatures(dict.fromkeys(names, KEY)))
+        signing.roster = transport.roster
+        seen["unsigned"] = signing.exchange(ask(names))
         seen["one fails"] = transport.exchange(ask(names, fail=["b"]))
         told = seen["told"] = []
         quick = GridTransport(
@@ -127,3 +136,39 @@ def test_who_is_not_there_or_too_late_is_a_failure(seen):
 def test_bad_options_are_refused(options, words):
     with pytest.raises(ValueError, match=words):
         GridTransport(None, **options)
+
+
+def test_an_answer_without_the_signature_of_its_site_does_not_count(seen):
+    for name in ("a", "b", "c"):
+        words = f"its answer is not signed by the key of {name}: someone else may have sent it"
+        assert seen["unsigned"][name] == Failure(words)
+
+
+def test_who_was_cut_off_in_the_middle_of_a_reply_has_time_to_come_back(monkeypatch):
+    """Flower waits three minutes for the rest of such a reply; the site joins again as another node."""
+    clock, asked = [0.0], []
+
+    def post(grid, requests, seconds, record):
+        asked.extend(requests)
+        return {str(node): node for node in requests}
+
+    def pull(grid, numbers):
+        [number] = numbers
+        if number == "8":
+            content = reply_record(Reply({"name": "a"}, {}), "a")
+            return {number: SimpleNamespace(has_error=lambda: False, content=content)}
+        clock[0] += 180.0
+        error = Error(code=transport.UNAVAILABLE[0])
+        return {number: SimpleNamespace(has_error=lambda: True, error=error)}
+
+    def here():
+        nodes = [7] if clock[0] < 180.0 else [8] if clock[0] > 200.0 else []
+        return [SimpleNamespace(node_id=node, name="a", last_activated_at=str(node)) for node in nodes]
+
+    monkeypatch.setattr(transport, "post", post)
+    monkeypatch.setattr(transport, "pull", lambda grid, numbers: pull(grid, numbers) if numbers else {})
+    monkeypatch.setattr(transport.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(transport.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+    carrier = GridTransport(SimpleNamespace(get_nodes=here), timeout=300.0, return_seconds=120.0)
+    assert carrier.exchange(ask(["a"])) == {"a": Reply({"name": "a"}, {})}
+    assert asked == [7, 8]

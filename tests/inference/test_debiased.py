@@ -155,7 +155,7 @@ def test_a_constant_column_has_no_estimate_and_changes_no_other():
     np.testing.assert_allclose(own.estimate[rest], plain.estimate, atol=1e-10)
     np.testing.assert_allclose(own.adjusted[rest], plain.adjusted, rtol=1e-8)
     assert 2 not in own.selected(0.99)
-    assert any("1 columns are constant" in note for note in own.notes)
+    assert any("x2 is constant and has no estimate" in note for note in own.notes)
 
 
 def test_summary_frame_and_selection():
@@ -185,6 +185,19 @@ def test_columns_that_others_explain_are_noted(spread, expected):
     y = X[:, 0] - 2 * X[:, 1] + rng.standard_normal(300)
     copied = np.column_stack([X, X[:, 0] + spread * rng.standard_normal(300)])
     data = up.FederatedData.from_arrays(copied, y, np.arange(300) % 3)
-    found = debiased_lasso(up.Problem(up.Squared(), up.L1(0.1), intercept=True), data)
+    problem = up.Problem(up.Squared(), up.L1(0.1), intercept=True)
+    found = debiased_lasso(problem, data)
     notes = [note for note in found.notes if "collinear" in note]
-    assert [note.split()[0] for note in notes] == [str(expected)] * (expected > 0)
+    assert [note.split(" are left")[0] for note in notes] == ["x0 and x6"] * (expected > 0)
+    for note in notes:
+        assert "by the other columns: almost collinear" in note
+        assert "give lam_node=0" in note  # 300 rows, 7 columns
+    some = debiased_lasso(problem, data, columns=[1, 6])
+    assert any(note.startswith("x6 is left") for note in some.notes) == (expected > 0)
+    few = up.FederatedData.from_arrays(copied[:60], y[:60], np.arange(60) % 3)
+    for note in debiased_lasso(problem, few, columns=[6]).notes:
+        assert "lam_node" not in note
+    if spread:
+        exact = debiased_lasso(problem, data, lam_node=0.0)
+        assert not any("collinear" in note for note in exact.notes)
+        assert exact.standard_error[6] > found.standard_error[6]

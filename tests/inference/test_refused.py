@@ -47,9 +47,7 @@ def test_few_rows_and_rare_values(kind):
     X[:, 2] = 0.0
     X[:3, 2] = 1.0
     rare = up.FederatedData.from_arrays(X, data.y, np.repeat(range(3), 30))
-    with pytest.raises(
-        ValueError, match="1 of 3 clients have a column in which fewer than 10 rows stand out"
-    ):
+    with pytest.raises(ValueError, match="1 of 3 clients has a column in which fewer than 10 rows stand out"):
         debiased_lasso(problem, rare)
     gradients = up.solve(problem, rare, solver="fista", tol=1e-6)
     with pytest.raises(

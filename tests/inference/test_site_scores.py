@@ -51,7 +51,7 @@ def test_a_site_with_fewer_rows_than_columns_tests_as_many_directions_as_it_has_
     fit = up.solve(problem, data, min_rows=0)
     own = heterogeneity(problem, data, fit, min_rows=0)
     assert own.df[0] == 3 < len(own.support)
-    with pytest.raises(ValueError, match="1 of 3 clients have fewer than 10 rows"):
+    with pytest.raises(ValueError, match="1 of 3 clients has fewer than 10 rows"):
         heterogeneity(problem, data, fit)
 
 

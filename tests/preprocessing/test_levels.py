@@ -86,7 +86,7 @@ def test_rare_levels_are_not_named():
     assert coded.data.X[:, 4].sum() == 3
     assert coded.data.client("c").X[:, 4].sum() == 0
     assert "'other' for levels of fewer than 10 rows" in coded.levels.notes[0]
-    words = r"client 'a', column 'drug': 1 of its levels have fewer than 10 rows"
+    words = r"client 'a', column 'drug': 1 of its levels has fewer than 10 rows"
     with pytest.raises(ValueError, match=words) as refused:
         encode(df, "y", client="site", rare="refuse")
     assert "z2" not in str(refused.value)
@@ -102,7 +102,7 @@ def test_a_level_that_another_site_names_is_itself_everywhere():
     coded = encode(df, "y", client="site")
     b = coded.data.client("b").X
     assert b[:, coded.feature_names.index("drug=x")].sum() == 2
-    assert b[:, coded.feature_names.index("drug=other")].sum() == 0
+    assert "drug=other" not in coded.feature_names  # nobody's rows would be in it
 
 
 def test_references():
@@ -212,9 +212,106 @@ def test_weights_come_along():
             lambda df: agree_levels(df.assign(drug=["other"] * 239 + ["z"]), ["drug"], client="site"),
             "rename it",
         ),
+        (
+            lambda df: encode(
+                df.assign(drug=[None, "missing"] * 120),
+                "y",
+                client="site",
+                categorical=["drug"],
+                missing="level",
+            ),
+            "rename it",
+        ),
+        (lambda df: encode(df, "y", client="site", missing="drop"), "missing must be 'error' or 'level'"),
         (lambda df: agree_levels(df, ["drug"], client="site")["ward"], "no levels were agreed"),
     ],
 )
 def test_bad_inputs(call, words):
     with pytest.raises((ValueError, TypeError, KeyError), match=words):
         call(frame())
+
+
+def two_levels():
+    """Sites 'a' and 'b' have many of both; site 'c' has two rows of 'm', too few for it to name them."""
+    df = frame()
+    df["sex"] = np.where(np.arange(240) // 3 % 2 == 0, "f", "m")
+    df.loc[df["site"] == "c", "sex"] = "f"
+    df.loc[[2, 5], "sex"] = "m"
+    return df.drop(columns=["drug", "ward"])
+
+
+def test_no_column_for_others_where_nobody_can_be_one():
+    df = two_levels()
+    coded = encode(df, "y", client="site")
+    assert coded.feature_names == ("age", "sex=m")
+    ordered = df.iloc[np.argsort(df["site"], kind="stable")]
+    np.testing.assert_array_equal(coded.data.X[:, 1], ordered["sex"] == "m")
+    assert not coded.levels["sex"].has_other
+    assert coded.levels.notes == ("sex: 2 levels, reference 'f'.",)
+    ledger = coded.levels.ledger
+    assert ledger.rounds == 2  # site c is told 'f' and 'm', and says whether it has any other
+    assert ledger.client_updates == 3 + 1
+    assert (ledger.floats_up, ledger.bytes_up) == (2 + 2 + 1 + 3 + 1, 2 + 2 + 1 + 3 + 1)
+    assert (ledger.floats_down, ledger.bytes_down) == (2, 2)
+    df.loc[8, "sex"] = "x"
+    coded = encode(df, "y", client="site")
+    assert coded.feature_names == ("age", "sex=m", "sex=other")
+    assert coded.data.X[:, 2].sum() == 1
+    # a level of that name is in nobody's way where no row falls outside
+    encode(two_levels().replace({"sex": {"m": "other"}}), "y", client="site")
+
+
+@pytest.mark.parametrize("dtype", [object, "string", "category"])
+def test_missing_levels_as_a_level_of_their_own(dtype):
+    df = frame()
+    df.loc[df.index % 8 == 1, "drug"] = None
+    df = df.astype({"drug": dtype})
+    coded = encode(df, "y", client="site", missing="level")
+    assert coded.feature_names == ("age", "drug=q", "drug=r", "drug=x", "drug=missing", "ward")
+    truth = pd.get_dummies(df["drug"].astype(object).fillna("zz missing"), dtype=float).drop(columns="p")
+    order = np.argsort(df["site"], kind="stable")
+    np.testing.assert_array_equal(coded.data.X[:, 1:5], truth.to_numpy()[order])
+    assert coded.levels.notes == ("drug: 4 levels and 'missing', reference 'p'.",)
+    np.testing.assert_array_equal(coded.apply(df)[order], coded.data.X)
+    named = encode(df, "y", client="site", missing="level", reference={"drug": "missing"})
+    assert named.feature_names == ("age", "drug=p", "drug=q", "drug=r", "drug=x", "ward")
+
+
+def test_few_missing_levels():
+    df = frame()
+    df.loc[[1, 4], "drug"] = None  # at site a, which does not name them
+    rare = encode(df, "y", client="site", missing="level")
+    assert rare.feature_names == ("age", "drug=q", "drug=r", "drug=x", "drug=other", "ward")
+    assert rare.data.client("a").X[:, 4].sum() == 2
+    kept = encode(df, "y", client="site", missing="level", rare="keep")
+    assert kept.feature_names[4] == "drug=missing"
+    assert kept.data.client("a").X[:, 4].sum() == 2
+    whole = encode(frame(), "y", client="site", missing="level")  # nothing is missing: no such column
+    assert whole.feature_names == encode(frame(), "y", client="site").feature_names
+    with pytest.raises(ValueError, match="the frame, column 'drug': the level 'missing' is not one that was"):
+        whole.apply(df)
+    with pytest.raises(ValueError, match="2 missing values; missing='level' makes them a level of their own"):
+        encode(df, "y", client="site")
+    with pytest.raises(ValueError, match="2 missing values"):  # not "other" in silence
+        encode(df, "y", client="site", levels=agree_levels(frame(), ["drug"], client="site", rare="other"))
+
+
+def test_missing_whole_numbers():
+    df = frame()
+    df["ward"] = df["ward"].astype(float).where(df.index % 4 != 0)
+    coded = encode(df, "y", client="site", categorical=["drug", "ward"], missing="level")
+    assert coded.feature_names[-3:] == ("ward=2", "ward=3", "ward=missing")
+    assert coded.data.X[:, -1].sum() == 60
+
+
+def test_groups_for_the_group_lasso():
+    df = frame()
+    coded = encode(df, "y", client="site", categorical=["drug", "ward"])
+    assert coded.feature_names == ("age", "drug=q", "drug=r", "drug=x", "ward=2", "ward=3")
+    assert coded.groups == ("age", "drug", "drug", "drug", "ward", "ward")
+    by_hand = [[0], [1, 2, 3], [4, 5]]
+    problems = [up.Problem(up.Squared(), up.GroupL2(0.05, g), True) for g in (coded.groups, by_hand)]
+    fits = [up.solve(problem, coded.data) for problem in problems]
+    np.testing.assert_allclose(fits[0].w, fits[1].w, rtol=1e-12)
+    model = up.FederatedGroupLasso(0.05, groups=coded.groups).fit(coded.data)
+    np.testing.assert_allclose(model.coef_, fits[1].w, atol=1e-9)

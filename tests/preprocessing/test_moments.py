@@ -90,7 +90,7 @@ def test_constant_columns_have_scale_one(store, value):
     found = moments(data)
     np.testing.assert_array_equal(found.is_constant, [False, True, False, True, False, False])
     np.testing.assert_array_equal(found.scale[[1, 3]], 1.0)
-    assert found.notes == ("column 'b', column 'd' are constant: the scale there is 1.",)
+    assert found.notes == ("column 'b' and column 'd' are constant: the scale there is 1.",)
 
 
 def test_sparse_rows_are_never_dense():

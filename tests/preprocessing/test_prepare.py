@@ -278,3 +278,19 @@ def test_memory_mapped_rows_are_not_loaded(tmp_path):
     with pytest.raises(ValueError, match="X is memory-mapped, but preparing writes every row anew"):
         prepare(data)
     np.testing.assert_allclose(up.preprocessing.moments(data).mean, X.mean(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("scale", [False, True])
+def test_new_rows_are_filled_where_those_prepared_missed_nothing(scale, store):
+    rng = np.random.default_rng(0)
+    X, clients = rng.standard_normal((60, 4)) + 3.0, np.arange(60) % 3
+    new = X[:20].copy()
+    new[rng.random(new.shape) < 0.3] = np.nan
+    data = up.FederatedData.from_arrays(store(X), X[:, 0], clients)
+    prepared = prepare(data, missing="mean", center=False, scale=scale)
+    found = prepared.apply(store(new))
+    filled = SimpleImputer().fit(X).transform(new) / (X.std(axis=0) if scale else 1.0)
+    np.testing.assert_allclose(found.toarray() if store is sparse.csr_array else found, filled, rtol=1e-12)
+    assert prepared.ledger.rounds == 1
+    assert scale or prepared.data.X is data.X  # nothing is written anew

@@ -244,7 +244,7 @@ def test_small_sites_refuse_as_ever():
     clients[:3] = "f"
     data = up.FederatedData.from_arrays(X, y, clients)
     fit = up.solve(sites("squared", up.L1(0.1)), data, tol=1e-10)
-    assert fit.solver == "Anderson prox-gradient"
+    assert fit.solver == "prox-Newton"
     assert any("fewer than 10 rows" in note for note in fit.notes)
     exact = up.solve(sites("squared", up.L1(0.1)), data, min_rows=0, tol=1e-12)
     np.testing.assert_allclose(fit.w, exact.w, atol=1e-5)
@@ -275,12 +275,41 @@ def test_what_has_no_site_intercepts():
         up.simulate(up.FedDA(), sites("squared", up.L1(0.1)), data, rounds=1)
     with pytest.raises(ValueError, match="folds='sites' leaves out sites whose intercepts"):
         up.cross_validate(sites("squared", up.L1(0.1)), data, folds="sites")
-    of = (np.repeat(data.ids, data.sizes) == "a").astype(int)
-    with pytest.raises(ValueError, match="a client has no rows outside a fold"):
-        up.cross_validate(sites("squared", up.L1(0.1)), data, folds=of, n_lambdas=2)
     with pytest.raises(TypeError, match="needs a LinearLoss"):
         up.Problem(LogCosh(), up.L1(0.1), "sites")
     with pytest.raises(ValueError, match="intercept must be True, False or 'sites', got 'site'"):
         up.Problem(up.Squared(), up.L1(0.1), "site")
     with pytest.raises(ValueError, match="the problem has no site intercepts"):
         site_intercepts(up.Problem(up.Squared(), up.L1(0.1)), data, np.zeros(P))
+
+
+@pytest.mark.parametrize(
+    ("known", "given", "written"),
+    [
+        (1224, ["1224", "1308", "1224"], "'1224'.*1224"),
+        ("1224", [1224, 1308, 1224], "1224.*'1224'"),
+        (1224, ["1224.0", " 1308", "1224.0"], "'1224.0'.*1224"),
+        ("Bern", ["Bern ", "Zug", "Bern "], "'Bern '.*'Bern'"),
+    ],
+)
+def test_ids_of_another_type_are_warned_of(known, given, written):
+    """They count as unknown sites, which is what the ids of a table read as text would be in silence."""
+    X, y, _ = drawn("squared")
+    second = 1308 if known == 1224 else "1308" if known == "1224" else "Chur"
+    ids = np.array([known, second])[np.arange(len(y)) % 2]
+    model = up.FederatedLasso(0.1, site_intercepts=True).fit(X, y, clients=ids)
+    count = sum(str(each).strip().split(".")[0] in (str(known), str(second)) for each in given)
+    with pytest.warns(UserWarning, match=rf"{count} of 3 rows.*{written}") as caught:
+        found = model.predict(X[:3], clients=given)
+    assert len(caught) == 1
+    np.testing.assert_allclose(found, model.predict(X[:3]))
+
+
+def test_sites_that_took_no_part_get_the_mean_without_a_warning():
+    X, y, clients = drawn("squared")
+    model = up.FederatedLasso(0.1, site_intercepts=True).fit(X, y, clients=clients)
+    np.testing.assert_allclose(model.predict(X[:2], clients=["Zug", "Uri"]), model.predict(X[:2]))
+    np.testing.assert_allclose(
+        model.predict(X[:2], clients=np.array(["a", "Zug"], dtype=object)),
+        [model.predict(X[:1], clients=["a"])[0], model.predict(X[1:2])[0]],
+    )

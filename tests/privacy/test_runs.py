@@ -235,7 +235,7 @@ def test_a_client_that_diverges_does_not_end_a_private_run(data):
     wild = up.FederatedData.from_arrays(X, data.y, np.repeat(np.arange(12), data.sizes))
     run = go(ALGORITHM, wild, cohort=None, privacy=seeded(history=True), rounds=1, every=100)
     assert run.privacy.not_finite == 1
-    assert any("1 uploads were not finite" in note for note in run.notes)
+    assert any("1 upload was not finite" in note for note in run.notes)
     assert np.isfinite(run.w).all()
 
 

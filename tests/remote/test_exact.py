@@ -57,3 +57,18 @@ def test_moments():
     np.testing.assert_array_equal(here.mean, there.mean)
     np.testing.assert_array_equal(here.variance, there.variance)
     assert here.ledger == there.ledger
+
+
+@pytest.mark.parametrize("kind", ["squared", "logistic"])
+def test_cross_validation_with_site_intercepts(kind):
+    """A site of one row is asked too: what its prediction needs goes with the question."""
+    data = federated(kind, n=121, p=5, sites=5)
+    X, names = data.X, np.repeat(data.ids, data.sizes)
+    names[-1] = 99
+    data = up.FederatedData.from_arrays(X, data.y, names)
+    problem = up.Problem(LOSSES[kind], up.L1(0.05), intercept="sites")
+    here, there = (
+        up.cross_validate(problem, rows, folds=3, n_lambdas=4, min_rows=0) for rows in (data, apart(data))
+    )
+    np.testing.assert_array_equal(here.losses, there.losses)
+    assert here.ledger == there.ledger

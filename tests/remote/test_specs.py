@@ -36,7 +36,7 @@ PROBLEMS = [
     up.Problem(up.Softmax(), up.L1(0.1)).laid_out((7,), 3),
 ]
 STAGES = up.MCFedDA(mu=0.1, gamma=2.0, stages=[(4, 0.2, 9.0), (16, 0.1, math.inf)])
-FOLDS = [Fold(Dealt(5, 3), 2, True), Fold(BySite(), 0, False), Fold(Halved(1, 2), 1, True)]
+FOLDS = [Fold(Dealt(5, 3, 10), 2, True), Fold(BySite(), 0, False), Fold(Halved(1, 2), 1, True)]
 THINGS = [*PENALTIES, *LOSSES, *SOLVERS, *PROBLEMS, *ALGORITHMS, STAGES, *FOLDS]
 
 

@@ -32,7 +32,7 @@ def one_each(groups, **values):
 
 def test_verdict_in_words(groups):
     both = Verdict([GOOD, BAD])
-    assert headline(both, groups) == "1 of 2 values agree with the expected ones."
+    assert headline(both, groups) == "1 of 2 values agrees with the expected ones."
     text = judged(both)
     assert "farthest outside, is b at round 200: −10.0\u202f%" in text
     assert "±5\u202f%" in text
@@ -40,7 +40,7 @@ def test_verdict_in_words(groups):
     assert "Outside" not in judged(Verdict([GOOD]))
     claims = [Finding(CLAIM, True, ""), Finding(CLAIM, False, ""), Finding(CLAIM, None, "")]
     assert headline(Verdict([], claims), groups) == "1 of 2 of the paper's claims held."
-    assert headline(Verdict([GOOD], claims[:1]), groups).startswith("1 of 1 values agree with the expected")
+    assert headline(Verdict([GOOD], claims[:1]), groups).startswith("1 of 1 value agrees with the expected")
 
 
 def test_no_verdict_is_said_so(groups, diverged):
@@ -162,7 +162,7 @@ def test_report_of_an_experiment(tmp_path):
     )
     small = dataclasses.replace(small, claims=claims, provenance={"data": "drawn from a hat"})
     _, verdict, text = report_of(small, (0, 1), tmp_path / "r.html")
-    assert "1 of 2 values agree with the expected ones; 1 of 2 of the paper's claims held." in text
+    assert "1 of 2 values agrees with the expected ones; 1 of 2 of the paper's claims held." in text
     assert "✗ outside ±5\u202f%" in text
     assert "within tolerance" in text
     assert "did not hold · FedDA is perfect (Figure 9)" in text

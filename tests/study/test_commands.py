@@ -5,7 +5,6 @@ import re
 import socket
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -13,11 +12,9 @@ from typer.testing import CliRunner
 
 from tests.study.sites import SITES, study, tables
 from unpooled.cli import app
-from unpooled.remote.messages import Reply, Request
 from unpooled.study import keys as made_by
 from unpooled.study import writing
 from unpooled.study.config import load
-from unpooled.study.link import DeskLink, DeskServer
 
 runner = CliRunner()
 
@@ -301,30 +298,6 @@ def test_help_does_not_import_what_a_study_needs():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['unpooled.study.commands', 'unpooled.study.site_commands']"
-
-
-def test_a_desk_is_asked_from_elsewhere_and_by_its_key_only(tmp_path):
-    class Echo:
-        def handle(self, request):
-            return Reply(
-                {"kind": request.kind, **request.spec}, {n: 2 * a for n, a in request.arrays.items()}
-            )
-
-    with DeskServer(Echo()) as server:
-        assert server.folder.stat().st_mode & 0o077 == 0
-        request = Request("ask", {"x": [1, "é"]}, {"a/b": np.arange(6.0).reshape(2, 3)})
-        for _ in range(3):
-            reply = DeskLink(server.folder).handle(request)
-            assert reply.spec == {"kind": "ask", "x": [1, "é"]}
-            np.testing.assert_array_equal(reply.arrays["a/b"], 2 * request.arrays["a/b"])
-        key = (server.folder / "key").read_bytes()
-        (server.folder / "key").write_bytes(b"another key")
-        with pytest.raises(Exception, match="digest"):
-            DeskLink(server.folder).handle(request)
-        (server.folder / "key").write_bytes(key)
-        assert DeskLink(server.folder).handle(request).spec["kind"] == "ask"
-    assert not server.folder.exists()
-    assert threading.active_count() < 10
 
 
 def test_files_where_folders_are_needed(wards):

@@ -1,8 +1,6 @@
 """What a site's terminal shows while it takes part: the real command, with a coordinator in this process."""
 
 import re
-import threading
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -13,33 +11,31 @@ from unpooled.remote.direct import Direct
 from unpooled.study import joining, writing
 from unpooled.study.config import StudyError
 from unpooled.study.coordinator import run_study
-from unpooled.study.link import DeskLink
 
 
 class Coordinator:
-    """In a SuperNode's place: a study begins when the site has joined, and asks it at its socket."""
+    """In a node's place: a study begins when the site has joined, and asks its desk."""
 
     def __init__(self, asked, others, folder):
         self.asked, self.others, self.folder = asked, others, folder
-        self.returncode, self.error = None, None
+        self.error = None
 
-    def __call__(self, logs, address, ca, key, config):
-        self.site, self.link = config["client-id"], DeskLink(Path(config["desk"]))
+    def __call__(self, fleet, site, desk, authority, say):
+        self.site, self.desk = site, desk
         return self
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exception):
-        self.thread.join()
+        pass
 
-    def until_connected(self, timeout):
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
+    def linger(self, seconds):
+        pass
 
-    def run(self):
+    def step(self):
         try:
-            run_study(self.asked, Direct({**self.others, self.site: self.link}), self.folder)
+            run_study(self.asked, Direct({**self.others, self.site: self.desk}), self.folder)
         except StudyError as error:
             self.error = str(error)
 
@@ -50,9 +46,8 @@ def join(files, tmp_path, monkeypatch):
 
     def joined(here, there, *options, status=0):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(joining, "LINGER", 0.0)
         coordinator = Coordinator(there, desks(there, files), tmp_path / "results")
-        monkeypatch.setattr(joining, "SuperNode", coordinator)
+        monkeypatch.setattr(joining, "Node", coordinator)
         writing.write(here, "study.toml")
         tables()["bern"].to_csv("bern.csv", index=False)
         given = ["--study", "study.toml", "--data", "bern.csv", "--site", "bern", "--insecure"]

@@ -59,7 +59,7 @@ class Algorithm(ABC):
     the penalty, ``unpack`` has a vector "w", and a coordinate at w = 0 whose gradient stays 0 is not moved.
     On sparse rows and with a penalty that has an ``entry`` the loop is then run on the features that a
     client's minibatches have, and on no others."""
-    local_steps: int
+    local_steps: int | None  # None while it is open
 
     def resolve(self, curvature: Curvature, rounds: int | None) -> tuple[Self, list[str]]:
         """This algorithm with every open hyper-parameter chosen, and sentences that say what was chosen."""

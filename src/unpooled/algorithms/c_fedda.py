@@ -12,7 +12,6 @@ import numpy as np
 from unpooled.algorithms.base import State
 from unpooled.algorithms.dual_averaging import DualAlgorithm, DualAveraging, dual_prox, moved
 from unpooled.algorithms.schedule import alpha, total
-from unpooled.algorithms.tuning import dual_numbers
 from unpooled.arrays import Arrays, Float
 from unpooled.curvature import Curvature
 from unpooled.problem import BoundProblem
@@ -34,17 +33,17 @@ class CFedDA(DualAlgorithm):
 
     Parameters
     ----------
-    mu : strong convexity of the smooth part; None measures it.
-    gamma : γ̃; the quadratic is γ̃E as in the paper's box, so 1/(γ̃E) is the first step. None takes ¾ of
-        the largest expected smoothness over E.
-    local_steps : E.
+    mu : as for FastFedDA.
+    gamma : γ̃; the quadratic is γ̃E as in the paper's box, so 1/(γ̃E) is the first step. None takes
+        FastFedDA's over E.
+    local_steps : E, as for FastFedDA.
     radius : of the constraint R(w − w_0) ≤ radius.
     schedule, a, output : as for FastFedDA, counted in rounds.
     """
 
     mu: float | None = None
     gamma: float | None = None
-    local_steps: int = 10
+    local_steps: int | None = None
     radius: float = math.inf
     schedule: str = "polynomial"
     a: float | None = None
@@ -56,11 +55,9 @@ class CFedDA(DualAlgorithm):
             raise ValueError(f"radius must be a number ≥ 0 (inf for none), got {self.radius!r}")
 
     def resolve(self, curvature: Curvature, rounds: int | None) -> tuple[Self, list[str]]:
-        """Choose mu, gamma and a where they are open."""
-        numbers, said = dual_numbers(
-            self.mu, self.gamma, self.a, self.schedule, curvature, rounds or 1, self.local_steps
-        )
-        return dataclasses.replace(self, **numbers._asdict()), said
+        """Choose mu, gamma, a and local_steps where they are open."""
+        numbers, said = self.chosen(curvature, rounds, per_round=True)
+        return dataclasses.replace(self, **numbers), said
 
     def problem_at(self, problem: BoundProblem, round: int) -> BoundProblem:
         """The problem with its constraint, where the radius is finite."""
@@ -70,11 +67,11 @@ class CFedDA(DualAlgorithm):
         """A_rE and c_r = (μA_r/2 + γ̃)E of round r."""
         mu, gamma, a = self.numbers
         A = float(total(round, a))
-        return A * self.local_steps, (0.5 * mu * A + gamma) * self.local_steps
+        return A * self.E, (0.5 * mu * A + gamma) * self.E
 
     def _pull(self, round: int) -> float:
         """μE/2 · α_r, the weight with which w̄_r enters h."""
-        return 0.5 * self.numbers.mu * self.local_steps * float(alpha(round, self.numbers.a))
+        return 0.5 * self.numbers.mu * self.E * float(alpha(round, self.numbers.a))
 
     def _point(self, problem: BoundProblem, h: Float, round: int, center: Float | None) -> Float:
         """The server's iterate w̄_r = cprox_{r−1}(h)."""
@@ -83,7 +80,7 @@ class CFedDA(DualAlgorithm):
 
     def init(self, problem: BoundProblem, w0: Float) -> State:
         """h = −γ̃Ew_0."""
-        h = -self.numbers.gamma * self.local_steps * w0
+        h = -self.numbers.gamma * self.E * w0
         arrays = {"h": h, "w": self._point(problem, h, 0, w0)}
         if not math.isinf(self.radius):
             arrays["center"] = w0
@@ -103,7 +100,7 @@ class CFedDA(DualAlgorithm):
 
     def plan(self, problem: BoundProblem, round: int) -> DualAveraging:
         """The same weights for every step of the round; μ stays at the server."""
-        E = self.local_steps
+        E = self.E
         A, c = self._weights(round)
         alpha_r = np.full(E, float(alpha(round, self.numbers.a)))
         return DualAveraging(alpha_r, np.full(E, A), np.full(E, c), 0.0, float(self.radius))

@@ -7,11 +7,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from unpooled.algorithms.balance import Horizon
 from unpooled.algorithms.base import Algorithm, check_number, check_positive, whole_steps
 from unpooled.algorithms.schedule import check_schedule
-from unpooled.algorithms.tuning import DualNumbers
+from unpooled.algorithms.tuning import LOCAL_STEPS, DualNumbers, default_local_steps, dual_numbers
 from unpooled.algorithms.vectors import subtract
 from unpooled.arrays import Array
+from unpooled.curvature import Curvature
 from unpooled.kernel import kernel
 from unpooled.oracle import stochastic_gradient, workspace
 from unpooled.problem import BoundProblem
@@ -56,10 +58,14 @@ class DualAveraging(NamedTuple):
 
 
 class DualAlgorithm(Algorithm):
-    """What Fast-FedDA, C-FedDA and MC-FedDA share: the numbers μ, γ̃ and a, and what they return."""
+    """What Fast-FedDA, C-FedDA and MC-FedDA share: the numbers μ, γ̃, a and E, and what they return.
+
+    E is chosen only where all of them are open.
+    """
 
     mu: float | None
     gamma: float | None
+    local_steps: int | None
     a: float | None
     schedule: str
     output: str
@@ -68,10 +74,13 @@ class DualAlgorithm(Algorithm):
     coordinatewise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "local_steps", whole_steps(self.local_steps))
         check_positive(gamma=self.gamma)
         check_number("mu", self.mu, 0.0, strict=False)
         check_schedule(self.schedule, self.a, self.output)
+        if self.local_steps is not None:
+            object.__setattr__(self, "local_steps", whole_steps(self.local_steps))
+        elif self.schedule != "polynomial" or not self.mu is self.gamma is self.a is None:
+            object.__setattr__(self, "local_steps", LOCAL_STEPS)
 
     @cached_property
     def numbers(self) -> DualNumbers:
@@ -79,6 +88,24 @@ class DualAlgorithm(Algorithm):
         if self.mu is None or self.gamma is None or self.a is None:
             raise ValueError(f"{self} has open hyper-parameters; simulate chooses them, or call resolve")
         return DualNumbers(self.mu, self.gamma, self.a)
+
+    @cached_property
+    def E(self) -> int:
+        """The number of local steps, known."""
+        if self.local_steps is None:
+            raise ValueError(f"{self} has open hyper-parameters; simulate chooses them, or call resolve")
+        return self.local_steps
+
+    def chosen(
+        self, curvature: Curvature, rounds: int | None, per_round: bool
+    ) -> tuple[dict[str, Any], list[str]]:
+        """μ, γ̃, a and E, chosen where they are open, for a schedule that counts rounds or local steps."""
+        steps, said = self.local_steps, list[str]()
+        if steps is None:
+            steps, said = default_local_steps(curvature, rounds, per_round)
+        horizon = Horizon.of(rounds, steps, per_round)
+        numbers, more = dual_numbers(self.mu, self.gamma, self.a, self.schedule, curvature, horizon)
+        return {**numbers._asdict(), "local_steps": steps}, said + more
 
 
 def moved(average: Array, w: Array, share: float) -> Array:

@@ -13,7 +13,6 @@ import numpy as np
 from unpooled.algorithms.base import State
 from unpooled.algorithms.dual_averaging import DualAlgorithm, DualAveraging, dual_prox, moved
 from unpooled.algorithms.schedule import alpha, total
-from unpooled.algorithms.tuning import dual_numbers
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.curvature import Curvature
 from unpooled.problem import BoundProblem
@@ -35,27 +34,31 @@ class FastFedDA(DualAlgorithm):
 
     Parameters
     ----------
-    mu : strong convexity of the smooth part; None measures it.
-    gamma : γ̃, the inverse of the first step; None takes ¾ of the largest expected smoothness.
-    local_steps : E.
+    mu : strong convexity of the smooth part, or what stands for it in the schedule. None takes 4γ̃/a in the
+        polynomial schedule of a run whose length is known, and else measures it.
+    gamma : γ̃, the inverse of the first step. None takes ¾ of the largest expected smoothness of a client, or
+        with one local step of the round's mean gradient.
+    local_steps : E. None takes 10; where mu, gamma and a are open too and every round has all clients with
+        all their rows, it takes 1 if that is expected to come further.
     schedule : "polynomial" α_t = (1 + t/a)², "uniform" α_t = 1 (the paper's experiments),
-        "theory" (the paper's theorem: a = 4L/μ, γ̃ = 2μa).
-    a : of the polynomial schedule; None takes 4γ̃/μ.
+        "theory" (the paper's theorem: a = 4L/μ, γ̃ = 2μa), "measured" (polynomial with numbers of the data
+        alone, whatever the run's length: γ̃ of the worst client, μ measured, a = 4γ̃/μ).
+    a : of the polynomial schedule: after about a steps they shrink as 1/t. None takes 4γ̃/μ where mu is
+        given, and else balances the way to go against drift and noise at the end of the run.
     output : "last" server iterate, or the α-weighted "average" of the server iterates.
     """
 
     mu: float | None = None
     gamma: float | None = None
-    local_steps: int = 10
+    local_steps: int | None = None
     schedule: str = "polynomial"
     a: float | None = None
     output: str = "last"
 
     def resolve(self, curvature: Curvature, rounds: int | None) -> tuple[Self, list[str]]:
-        """Choose mu, gamma and a where they are open."""
-        horizon = (rounds or 1) * self.local_steps
-        numbers, said = dual_numbers(self.mu, self.gamma, self.a, self.schedule, curvature, horizon, 1)
-        return dataclasses.replace(self, **numbers._asdict()), said
+        """Choose mu, gamma, a and local_steps where they are open."""
+        numbers, said = self.chosen(curvature, rounds, per_round=False)
+        return dataclasses.replace(self, **numbers), said
 
     def weights(self, t: Array | float) -> tuple[Array, Array]:
         """A_t and c_t = μA_t/2 + γ̃ after step t."""
@@ -65,7 +68,7 @@ class FastFedDA(DualAlgorithm):
 
     def _point(self, problem: BoundProblem, h: Float, round: int) -> Float:
         """The server's iterate w_{rE} = prox_{rE−1}(h)."""
-        A, c = self.weights(round * self.local_steps - 1)
+        A, c = self.weights(round * self.E - 1)
         return dual_prox(problem, h, float(A), float(c))
 
     def init(self, problem: BoundProblem, w0: Float) -> State:
@@ -83,15 +86,15 @@ class FastFedDA(DualAlgorithm):
 
     def plan(self, problem: BoundProblem, round: int) -> DualAveraging:
         """The weights of this round's steps."""
-        together = max(1, min(BLOCK, STEPS // self.local_steps))
+        together = max(1, min(BLOCK, STEPS // self.E))
         block, index = divmod(round, together)
-        now = slice(index * self.local_steps, (index + 1) * self.local_steps)
+        now = slice(index * self.E, (index + 1) * self.E)
         weights, A, c = _steps(self, block, together)
         return DualAveraging(weights[now], A[now], c[now], float(self.numbers.mu), math.inf)
 
     def server_update(self, problem: BoundProblem, state: State, mean: Arrays, participation: float) -> State:
         """h += mean increment; the share of the new iterate in the average."""
-        r, E = state.round + 1, self.local_steps
+        r, E = state.round + 1, self.E
         h = state.arrays["h"] + mean["dual_increment"]
         if self.output == "last":
             return State(r, {"h": h})
@@ -109,6 +112,6 @@ class FastFedDA(DualAlgorithm):
 @functools.lru_cache(maxsize=8)
 def _steps(algorithm: FastFedDA, block: int, rounds: int) -> tuple[Array, Array, Array]:
     """α_t, A_t and c_t of so many rounds at once: on a few numbers NumPy takes as long as on many."""
-    count = rounds * algorithm.local_steps
+    count = rounds * algorithm.E
     t = block * count + np.arange(count)
     return alpha(t, algorithm.numbers.a), *algorithm.weights(t)

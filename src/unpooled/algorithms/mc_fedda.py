@@ -12,7 +12,6 @@ from typing import Self
 from unpooled.algorithms.base import State
 from unpooled.algorithms.c_fedda import CFedDA
 from unpooled.algorithms.dual_averaging import DualAlgorithm, DualAveraging
-from unpooled.algorithms.tuning import dual_numbers
 from unpooled.arrays import Arrays, Float
 from unpooled.curvature import Curvature
 from unpooled.problem import BoundProblem
@@ -37,7 +36,7 @@ class MCFedDA(DualAlgorithm):
 
     mu: float | None = None
     gamma: float | None = None
-    local_steps: int = 10
+    local_steps: int | None = None
     stages: Sequence[Stage] | None = None
     lambda0: float | None = None
     radius: float = math.inf
@@ -63,7 +62,7 @@ class MCFedDA(DualAlgorithm):
         return None if self.stages is None else sum(rounds for rounds, _, _ in self.stages)
 
     def resolve(self, curvature: Curvature, rounds: int | None) -> tuple[Self, list[str]]:
-        """Choose the stages, mu, gamma and a where they are open."""
+        """Choose the stages, mu, gamma, a and local_steps where they are open."""
         stages, said = self.stages, []
         if stages is None:
             if rounds is None:
@@ -80,11 +79,8 @@ class MCFedDA(DualAlgorithm):
                 f"the last stage has λ = {last:g}, not the problem's {curvature.problem.penalty.lam:g}"
             )
         longest = max(length for length, _, _ in stages)
-        numbers, chosen = dual_numbers(
-            self.mu, self.gamma, self.a, self.schedule, curvature, longest, self.local_steps
-        )
-        resolved = dataclasses.replace(self, stages=stages, lambda0=None, **numbers._asdict())
-        return resolved, said + chosen
+        numbers, chosen = self.chosen(curvature, longest, per_round=True)
+        return dataclasses.replace(self, stages=stages, lambda0=None, **numbers), said + chosen
 
     @cached_property
     def _stages(self) -> list[tuple[int, float, CFedDA]]:

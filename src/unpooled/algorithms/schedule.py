@@ -15,7 +15,7 @@ import numpy as np
 
 from unpooled.arrays import Array
 
-SCHEDULES = ("polynomial", "uniform", "theory")
+SCHEDULES = ("polynomial", "uniform", "theory", "measured")
 OUTPUTS = ("last", "average")
 
 

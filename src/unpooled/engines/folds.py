@@ -31,16 +31,20 @@ class Fold(NamedTuple):
 class Dealt:
     """Each client shuffles its rows and deals them into ``count`` folds, beginning at one of its own.
 
-    A client's folds depend on the seed and its id, not on the other clients.
+    It deals them into fewer folds where one would get fewer than ``least`` rows, and stays whole in one
+    where two would. A client's folds depend on the seed and its id, not on the other clients.
     """
 
     count: int
     seed: int
+    least: int = 0
 
     def of(self, k: int, name: ClientId, n_rows: int) -> Array:
         """See Folds."""
         draws = own_draws(name, self.seed, self.count)
-        return np.asarray((draws.permutation(n_rows) + draws.integers(self.count)) % self.count)
+        parts = min(self.count, max(1, n_rows // self.least)) if self.least else self.count
+        rank = draws.permutation(n_rows) % parts
+        return np.asarray((rank + draws.integers(self.count)) % self.count)
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,7 @@ class Loops:
         from unpooled.engines import touched
 
         n_outputs, n_steps = now.draws.n_outputs, self.algorithm.local_steps
+        assert n_steps is not None
         like = np.empty((len(self.algorithm.uploads), 0), self.dtype)
         rooms = touched.room(self.rows, now.draws, n_steps, cohort)
         each = len(like) * n_outputs * self.dtype.itemsize

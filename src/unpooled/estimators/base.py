@@ -4,6 +4,7 @@ An estimator says which problem it is (``_loss``, ``_penalty``, ``_lam``) and li
 from which ``dataclass`` writes the ``__init__`` that scikit-learn reads; everything else is here:
 
     fit       _gather: what the user gave → FederatedData
+              _folds: which rows are left out together, where α is chosen
               _prepare: the data that will be solved
               _solve: rounds, until the certificate is small enough
               _keep: the attributes that end in an underscore
@@ -71,15 +72,16 @@ class FederatedEstimator(BaseEstimator, ABC):
         sample_weight : (n,) numbers ≥ 0; a row of weight zero is as if it were not there.
         """
         data, number = self._gather(X, y, clients, sample_weight)
+        folds = self._folds(data, number)
         data = self._prepare(data)
-        self._keep(self._solve(self._problem(data), data, number), data)
+        self._keep(self._solve(self._problem(data), data, folds), data)
         return self
 
     def summary(self) -> str:
         """The fit in a few lines: non-zeros, certificate, rounds, bytes, which statistics left the sites."""
         check_is_fitted(self)
         rows, sites = counted(self._n_rows, "row"), counted(len(self.clients_), "client")
-        head = f"{type(self).__name__}: {rows} × {self.n_features_in_} features of {sites}"
+        head = f"{type(self).__name__}: {rows} × {counted(self.n_features_in_, 'feature')} of {sites}"
         return f"{head}\n{self.fit_result_.summary()}"
 
     def _gather(self, X: Any, y: Any, clients: Any, sample_weight: Any) -> tuple[FederatedData, Array]:
@@ -88,6 +90,10 @@ class FederatedEstimator(BaseEstimator, ABC):
             data = gathered.from_federated(self, X, y, clients, sample_weight)
             return data, np.arange(data.n_rows)
         return gathered.from_arrays(self, X, y, clients, sample_weight).federated()
+
+    def _folds(self, data: FederatedData, number: Array) -> Any:
+        """How the rows are cross-validated, as ``cross_validate`` takes it; None where nothing is chosen."""
+        return None
 
     def _prepare(self, data: FederatedData) -> FederatedData:
         """The data that will be solved, one row of p features each, whatever shape they came in."""
@@ -116,7 +122,7 @@ class FederatedEstimator(BaseEstimator, ABC):
         names = ("solver", "tol", "max_rounds", "engine")
         return {name: getattr(self, name) for name in names}
 
-    def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
+    def _solve(self, problem: Problem, data: FederatedData, folds: Any) -> Fit:
         return solve(problem, data, **self._options())
 
     def _keep(self, fit: Fit, data: FederatedData) -> None:

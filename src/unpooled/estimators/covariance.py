@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unpooled.algorithms.exact.base import refused
+from unpooled.algorithms.exact.base import reasons, refused
 from unpooled.algorithms.exact.rounds import Server
 from unpooled.algorithms.exact.site import unpacked
 from unpooled.algorithms.exact.sufficient_statistics import FAR, SufficientStatistics
@@ -19,6 +19,8 @@ from unpooled.losses import Squared
 from unpooled.penalties import Zero
 from unpooled.problem import Problem
 from unpooled.solve import open_clients
+
+OF_THE_TARGET = {"floor", "mean_t", "mean_xt", "mean_yy"}  # zeros here, where there is none
 
 
 class Covariance(NamedTuple):
@@ -39,25 +41,29 @@ def pooled_covariance(data: FederatedData, about_zero: bool, min_rows: int, engi
     total = _asked(server, data, {"features": np.arange(p)}, min_rows)
     S, mean = unpacked(total["gram"], p), total["mean_x"]
     if about_zero:
-        return Covariance(S, np.zeros(p), server.ledger)
+        return Covariance(S, np.zeros(p), _of_columns(server.ledger))
     spread = np.diag(S) - mean**2
     if (mean**2 > FAR * spread).any():
         center = np.append(mean, 0.0)
         total = _asked(server, data, {"features": np.arange(p), "center": center}, min_rows)
         rest = total["mean_x"]
         S = unpacked(total["gram"], p) - np.multiply.outer(rest, rest)
-        return Covariance(S, mean + rest, server.ledger)
-    return Covariance(S - np.multiply.outer(mean, mean), mean, server.ledger)
+        return Covariance(S, mean + rest, _of_columns(server.ledger))
+    return Covariance(S - np.multiply.outer(mean, mean), mean, _of_columns(server.ledger))
+
+
+def _of_columns(ledger: Ledger) -> Ledger:
+    """The ledger without the kinds of statistics that are about a target."""
+    return replace(ledger, kinds=tuple(kind for kind in ledger.kinds if kind not in OF_THE_TARGET))
 
 
 def _asked(server: Server, data: FederatedData, question: Arrays, min_rows: int) -> Arrays:
     problem = Problem(Squared(), Zero()).bind(data)
     [total] = server.ask([Question(SufficientStatistics(min_rows), problem, question)])
-    rows, values = (int(count) for count in refused(total))
-    if rows or values:
+    why = reasons(refused(total), data.n_clients, min_rows)
+    if why:
         raise ValueError(
-            f"a covariance matrix needs every client's, but {rows} of {data.n_clients} clients have fewer "
-            f"than {min_rows} rows and {values} have a column in which fewer than {min_rows} rows stand out: "
+            f"a covariance matrix needs every client's, but {why}: "
             "rows could be read from theirs. Leave these clients out, or lower min_rows (0: all may send)"
         )
     return dict(total)

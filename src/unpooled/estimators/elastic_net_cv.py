@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array
 from unpooled.data import FederatedData
 from unpooled.estimators.cross_validated import ChoosesAlpha
 from unpooled.estimators.elastic_net import ElasticNetModel
@@ -22,7 +22,8 @@ class FederatedElasticNetCV(ChoosesAlpha, ElasticNetModel):
     """minimise  1/(2N) Σ_i (y_i − x_i·w − b)² + α(ρ‖w‖₁ + (1 − ρ)/2·‖w‖²),  α by cross-validation.
 
     ``l1_ratio`` is ρ, or several of them: then the one of least mean held-out loss is ``l1_ratio_``, each has
-    its own α and its own rounds. ``mse_path_`` (α, fold) and ``alphas_`` are those of ``l1_ratio_``. As
+    its own α and its own rounds. ``mse_path_`` (α, fold) and ``alphas_`` are those of ``l1_ratio_``; the
+    first holds the mean squared errors of held-out rows, which are twice the loss above. As
     ``sklearn.linear_model.ElasticNetCV`` on the pooled rows with the same folds. For the other parameters see
     ``CrossValidated`` and ``FederatedLinearModel``.
     """
@@ -41,8 +42,8 @@ class FederatedElasticNetCV(ChoosesAlpha, ElasticNetModel):
             raise ValueError("l1_ratio=0 makes no coefficient zero, so no alpha is the largest: give alphas")
         return ratios
 
-    def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
-        folds, ratios = self._folds(data, number), self._ratios()
+    def _solve(self, problem: Problem, data: FederatedData, folds: Any) -> Fit:
+        ratios = self._ratios()
         results = [self._cross_validate(self._problem_at(ratio), data, folds) for ratio in ratios]
         best = int(np.argmin([result.mean.min() for result in results]))
         self.l1_ratio_ = ratios[best]

@@ -10,7 +10,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from unpooled.arrays import Array, Float
 from unpooled.data import FederatedData
-from unpooled.validation import sort_rows
+from unpooled.validation import ENCODE, column, sort_rows
+from unpooled.wording import counted
 
 FLOATS = [np.float64, np.float32]
 
@@ -59,7 +60,7 @@ def from_arrays(
     rules: dict[str, Any] = {"y_numeric": True, "ensure_min_samples": 1} if numeric else {}
     rules |= {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "ensure_all_finite": _finite(estimator)}
     try:
-        X, y = validate_data(estimator, X, y, **rules)
+        X, y = validated(estimator, X, y, **rules)
     except ValueError as error:
         if not str(error).startswith("Input X contains NaN") or not hasattr(estimator, "missing"):
             raise
@@ -139,6 +140,42 @@ def features(estimator: Any, X: Any) -> Any:
             )
         return X.X if X.is_sparse else X.X.reshape(X.n_rows, -1)
     finite = _finite(estimator)
-    return validate_data(
-        estimator, X, accept_sparse="csr", dtype=FLOATS, reset=False, ensure_all_finite=finite
-    )
+    return validated(estimator, X, accept_sparse="csr", dtype=FLOATS, reset=False, ensure_all_finite=finite)
+
+
+def validated(estimator: Any, X: Any, *y: Any, **rules: Any) -> Any:
+    """``validate_data``, whose "could not convert string to float" becomes the columns that hold words."""
+    try:
+        return validate_data(estimator, X, *y, **rules)
+    except ValueError as error:
+        if "could not convert string to float" not in str(error):
+            raise
+        complaint = _words(X, *y)
+        raise error if complaint is None else ValueError(complaint) from None
+
+
+def _words(X: Any, y: Any = None) -> str | None:
+    """Which columns of X hold words instead of numbers, with the first of each; else which target is one."""
+    names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
+    values = np.asarray(X, dtype=object)
+    if values.ndim == 2:
+        firsts = ((j, next(filter(_is_word, values[:, j]), None)) for j in range(values.shape[1]))
+        held = [f"{column([j], names)} holds {word!r}" for j, word in firsts if word is not None]
+        if held:
+            more = f" (and {counted(len(held) - 5, 'more column')})" if len(held) > 5 else ""
+            return f"X must be numeric, but {', '.join(held[:5])}{more}{ENCODE}"
+    for i, value in enumerate(np.asarray(y, dtype=object).ravel()):
+        if _is_word(value):
+            return f"y must be numeric, but row {i} holds {value!r}: labels are for classifiers"
+    return None
+
+
+def _is_word(value: Any) -> bool:
+    """Whether a value is text that is no number."""
+    if not isinstance(value, str | bytes):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False

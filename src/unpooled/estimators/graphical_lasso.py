@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from unpooled.data import FederatedData
 from unpooled.estimators import gathered
@@ -17,7 +17,7 @@ from unpooled.estimators.sparse_precision import sparse_precision
 from unpooled.kinds import in_words
 from unpooled.penalties.inputs import finite_number
 from unpooled.solve import check_numbers
-from unpooled.wording import counted
+from unpooled.wording import counted, numbered
 
 ROUNDING = 1e-14  # of a mean: a spread below it is none
 
@@ -69,8 +69,9 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
         self.ledger_, self.rounds_ = found.ledger, found.ledger.rounds
         self.clients_, self._n_rows = data.ids, data.n_rows
         if not solved.certificate.relative <= self.tol:
+            passes = numbered(solved.passes, "pass", "passes")
             warnings.warn(
-                f"the graphical lasso stopped after {solved.passes} passes with a duality gap of "
+                f"the graphical lasso stopped after {passes} with a duality gap of "
                 f"{solved.certificate.relative:.2g} of its scale, above tol={self.tol:g}: raise max_iter, "
                 "tol or alpha",
                 ConvergenceWarning,
@@ -84,7 +85,7 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
             if len(data.row_shape) != 1:
                 raise ValueError(f"a covariance needs rows that are vectors, got shape {data.row_shape}")
             return data
-        X = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
+        X = gathered.validated(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
         rows = gathered.with_clients(self, X, np.zeros(len(X)), clients, sample_weight)
         return rows.federated()[0]
 
@@ -92,14 +93,15 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
         """The fit in a few lines of text."""
         check_is_fitted(self)
         p, sites = self.n_features_in_, counted(len(self.clients_), "client")
-        edges = int(np.count_nonzero(np.triu(self.precision_, 1)))
+        size = f"{counted(self._n_rows, 'row')} × {counted(p, 'feature')}"
+        edges = f"{np.count_nonzero(np.triu(self.precision_, 1))} of {counted(p * (p - 1) // 2, 'edge')}"
         ended = "reached" if self.certificate_.relative <= self.tol else "NOT reached"
         return "\n".join(
             [
-                f"{type(self).__name__}: {self._n_rows} rows × {p} features of {sites}, "
-                f"alpha = {self.alpha:g}",
-                f"  {edges} of {p * (p - 1) // 2} edges; objective {self.certificate_.objective:.10g}",
-                f"  {self.certificate_}; tolerance {self.tol:g} {ended} in {self.n_iter_} passes",
+                f"{type(self).__name__}: {size} of {sites}, alpha = {self.alpha:g}",
+                f"  {edges}; objective {self.certificate_.objective:.10g}",
+                f"  {self.certificate_}; tolerance {self.tol:g} {ended} in "
+                + numbered(self.n_iter_, "pass", "passes"),
                 f"  {self.ledger_}",
                 f"  left the sites: {in_words(self.ledger_.kinds)}",
             ]

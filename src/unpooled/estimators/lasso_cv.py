@@ -14,6 +14,6 @@ class FederatedLassoCV(ChoosesAlpha, LassoModel):
 
     As ``sklearn.linear_model.LassoCV`` on the pooled rows with the same folds. One round for all folds and
     all α where clients may send Gram matrices (of each fold: ``min_rows`` holds for a client's fold). The
-    held-out losses are ``mse_path_`` (α, fold). For the parameters see ``CrossValidated`` and
-    ``FederatedLinearModel``.
+    mean squared errors of held-out rows are ``mse_path_`` (α, fold), twice the loss above. For the parameters
+    see ``CrossValidated`` and ``FederatedLinearModel``.
     """

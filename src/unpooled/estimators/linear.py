@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -17,9 +17,9 @@ from unpooled.estimators.base import SharesGramMatrices
 from unpooled.fit import Fit
 from unpooled.preprocessing import prepare
 from unpooled.preprocessing.prepared import Prepared
+from unpooled.preprocessing.rows import filled
 from unpooled.preprocessing.site_intercepts import SiteIntercepts
 from unpooled.problem import Problem
-from unpooled.validation import is_sparse
 
 if TYPE_CHECKING:
     from unpooled.inference.result import Inference
@@ -32,21 +32,28 @@ class FederatedLinearModel(SharesGramMatrices):
     standardise : whether the penalty sees columns of mean zero and variance one, over the rows of all clients
         (one round). ``coef_`` and ``intercept_`` are for the rows as they came. Sparse rows are only scaled.
     missing : "refuse", or "mean": NaN becomes the mean of the column over all clients (the same round), also
-        in ``predict``.
+        in ``predict``, whether or not a row of ``fit`` misses a value.
     unpenalised : columns, by number or name, whose coefficients the penalty leaves alone.
     site_intercepts : whether each client has an intercept of its own. ``intercept_`` is then their weighted
-        mean, ``site_intercepts_`` has them all, and ``predict(X, clients=…)`` uses them (one round more).
+        mean, ``site_intercepts_`` has them all, and ``predict(X, clients=…)`` uses them (one round more); a
+        client that took no part in the fit gets the mean, with a warning if its id is written like another's
+        ("1224" for 1224).
     """
 
-    standardise: bool = False
+    standardise: Any = False
     missing: str = "refuse"
     site_intercepts: bool = False
+
+    _scalings: ClassVar[tuple[Any, ...]] = (False, True)
 
     site_intercepts_: SiteIntercepts | None = field(init=False)
     _prepared: Prepared = field(init=False)
     _fill: Float | None = field(init=False)
 
     def _prepare(self, data: FederatedData) -> FederatedData:
+        if self.standardise not in self._scalings:
+            known = " or ".join(map(repr, self._scalings))
+            raise ValueError(f"standardise must be {known} here, got {self.standardise!r}")
         free = getattr(self, "unpenalised", ())
         self._prepared = prepare(
             data,
@@ -112,9 +119,13 @@ class FederatedLinearModel(SharesGramMatrices):
     def _margins(self, X: Any, clients: Any = None) -> Float:
         """x·w + b for each row, (n,), or (n, C) for classes; b that of the row's client where it has one."""
         check_is_fitted(self)
+        if self._fill is None and isinstance(X, FederatedData) and X.has_missing:
+            raise ValueError(
+                "X has missing values: missing='mean' fills them with the means over all clients"
+            )
         X = gathered.features(self, X)
-        if self._fill is not None and not is_sparse(X):
-            X = np.where(np.isnan(X), self._fill, X)
+        if self._fill is not None:
+            X = filled(X, self._fill)
         Z = np.asarray(X @ self.coef_.T)
         if clients is None or self.site_intercepts_ is None:
             return np.asarray(Z + self.intercept_)

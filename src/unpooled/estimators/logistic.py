@@ -52,8 +52,8 @@ class LogisticModel(ClassifierMixin, FederatedLinearModel):
     def _penalty(self, lam: float) -> Any:
         return ElasticNet(lam, self.l1_ratio)
 
-    def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
-        fit = super()._solve(problem, data, number)
+    def _solve(self, problem: Problem, data: FederatedData, folds: Any) -> Fit:
+        fit = super()._solve(problem, data, folds)
         return replace(fit, ledger=self._agreement + fit.ledger)
 
     def _set_model(self, w: Float, intercept: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
+from unpooled.arrays import Float
 from unpooled.cross_validation import CrossValidation
 from unpooled.data import FederatedData
 from unpooled.estimators.cross_validated import CrossValidated
@@ -41,11 +41,14 @@ class FederatedLogisticRegressionCV(CrossValidated, LogisticModel):
             raise ValueError(f"Cs must be positive numbers, got {self.Cs!r}")
         return np.asarray(1.0 / (Cs * self._total))
 
-    def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
-        result = self._cross_validate(problem, data, self._folds(data, number))
+    def _solve(self, problem: Problem, data: FederatedData, folds: Any) -> Fit:
+        result = self._cross_validate(problem, data, folds)
         fit = self._keep_cross_validation(problem, result)
         self.C_, self.Cs_ = 1.0 / (self.alpha_ * self._total), 1.0 / (self.alphas_ * self._total)
         return replace(fit, ledger=self._agreement + fit.ledger)
 
     def _keep_losses(self, result: CrossValidation) -> None:
         self.log_loss_path_ = result.losses
+
+    def _held_out(self, mean: float, se: float) -> str:
+        return f"mean held-out log loss {mean:.6g} ± {se:.2g} (log_loss_path_ over all rows)"

@@ -71,8 +71,8 @@ class FederatedMatrixCompletion(WithAlpha, FederatedRegressor):
     def _stated(self, loss: Any, penalty: Any) -> Problem:
         return MatrixProblem(loss, penalty, bool(self.fit_intercept), shape=self._shape)
 
-    def _solve(self, problem: Problem, data: FederatedData, number: Array) -> Fit:
-        fit = super()._solve(problem, data, number)
+    def _solve(self, problem: Problem, data: FederatedData, folds: Any) -> Fit:
+        fit = super()._solve(problem, data, folds)
         if self.shape is not None:
             return fit
         K = data.n_clients  # each sends its largest numbers, and is sent the shape

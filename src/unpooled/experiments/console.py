@@ -14,6 +14,7 @@ from unpooled.experiments.sweep import Line
 from unpooled.experiments.verdict import Comparison, Verdict
 from unpooled.progress import Shown
 from unpooled.run import Run
+from unpooled.wording import part_of
 
 MANY = 40  # runs from which on only their number is told
 
@@ -81,11 +82,11 @@ def show_lines(out: Console, lines: Sequence[Line]) -> None:
 
 def slopes_sentence(lines: Sequence[Line]) -> str:
     """How many slopes are as expected, and how often the bound held."""
-    text = f"{sum(line.holds for line in lines)} of {len(lines)} fitted slopes are in the expected range"
+    text = f"{part_of(sum(line.holds for line in lines), len(lines), 'fitted slope')} in the expected range"
     held = [line.within_bound for line in lines if line.within_bound is not None]
     if held:
         inside, total = (sum(counts) for counts in zip(*held, strict=True))
-        text += f"; {inside} of {total} replications are within the theorem's bound"
+        text += f"; {part_of(inside, total, 'replication')} within the theorem's bound"
     return text
 
 

@@ -12,6 +12,7 @@ from unpooled.experiments.experiment import Experiment
 from unpooled.experiments.optimum import exact_optimum, has_exact_optimum
 from unpooled.experiments.sources import Split
 from unpooled.run import Run
+from unpooled.wording import part_of
 
 GAP_FACTOR = 2.0  # φ − φ* is noise around its floor: it is compared in size
 
@@ -65,7 +66,9 @@ class Verdict:
         parts = []
         if self.comparisons:
             held = sum(c.holds for c in self.comparisons)
-            parts.append(f"{held} of {len(self.comparisons)} values agree with the expected ones")
+            parts.append(
+                f"{part_of(held, len(self.comparisons), 'value', 'agrees', 'agree')} with the expected ones"
+            )
         judged = [f for f in self.findings if f.holds is not None and not f.claim.honest]
         if judged:
             held = sum(bool(f.holds) for f in judged)

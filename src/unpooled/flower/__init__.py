@@ -1,7 +1,7 @@
 """Runs across organisations, through Flower (https://flower.ai); ``pip install 'unpooled[flower]'``.
 
-Imported only when asked for. Of flwr only its Message API is used: ``flwr.app``, ``flwr.serverapp`` and
-``flwr.clientapp``.
+Imported only when asked for. Of flwr its Message API is used, ``flwr.app``, ``flwr.serverapp`` and
+``flwr.clientapp``; a study's sites (``fleet``, ``node``) also speak the Fleet interface below it.
 
     client_app(load)                what runs at a site
     server_app(problem, …)          what runs at the coordinator: an exact solve, or an algorithm's rounds

@@ -1,7 +1,7 @@
 """The environment of every process of Flower that we start, and where its commands are.
 
 Nothing leaves such a process that a study did not ask for: no telemetry, no look for updates, no installation
-of dependencies from the internet.
+of dependencies from the internet. What they say to each other on loopback goes through no proxy.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 
+LOOPBACK = "localhost,127.0.0.1,::1"  # a proxy of the environment is not for this machine's own processes
 POLL_SECONDS = 0.25  # how often a node looks for a message it has taken in; Flower's own is 1 s
 
 
@@ -29,7 +30,8 @@ def environment(home: Path, poll_seconds: float = POLL_SECONDS) -> dict[str, str
     """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     ours = {"FLWR_HOME": str(home), "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": str(poll_seconds), "PATH": path}
-    return {**os.environ, **QUIET, **ours}
+    direct = ",".join(filter(None, [os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), LOOPBACK]))
+    return {**os.environ, **QUIET, **ours, "NO_PROXY": direct, "no_proxy": direct}
 
 
 def be_quiet() -> None:

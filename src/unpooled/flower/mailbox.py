@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from unpooled.flower.installed import app
@@ -12,11 +12,16 @@ from unpooled.remote.messages import Request
 LEEWAY = 60.0  # seconds that Flower keeps a message beyond the time it has for an answer
 
 
-def post(grid: Any, requests: Mapping[int, Request], seconds: float) -> dict[str, int]:
+def post(
+    grid: Any,
+    requests: Mapping[int, Request],
+    seconds: float,
+    record: Callable[[Request], Any] = request_record,
+) -> dict[str, int]:
     """Send each node its request; the messages' ids with their nodes. Who cannot be sent to is left out."""
     messages = [
         app().Message(
-            content=request_record(request),
+            content=record(request),
             dst_node_id=node,
             message_type="train" if request.kind == "train" else "query",
             ttl=seconds + LEEWAY,

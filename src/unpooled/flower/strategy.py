@@ -260,7 +260,7 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         cohort = size if size < data.n_clients else None
         private = self._private(data, cohort)
         algorithm, self._choices = self.algorithm.resolve(
-            Curvature(self.problem, data, self.batch_size), self.rounds
+            Curvature(self.problem, data, self.batch_size, cohort), self.rounds
         )
         if private is not None and self.rounds is not None:
             self._choices = [*self._choices, *private.choices(data.weights, self.rounds)]

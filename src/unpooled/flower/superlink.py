@@ -32,6 +32,7 @@ from unpooled.flower.superexec import without_tokens
 
 if TYPE_CHECKING:
     from unpooled.flower.gateway import Gateway
+    from unpooled.flower.keyring import Keyring
 
 CONNECTION = "unpooled"  # the name of the SuperLink in the Flower home that we write
 INSIDE = "127.0.0.1"  # where it listens itself
@@ -89,6 +90,7 @@ class SuperLink:
         self._inside = ""  # host:port, once started
         self._process: Guarded | None = None
         self._gateway: Gateway | None = None
+        self._keyring: Keyring | None = None
 
     @property
     def address(self) -> str:
@@ -106,9 +108,14 @@ class SuperLink:
     def start(self) -> Self:
         """Start it and wait until it takes connections."""
         from unpooled.flower.gateway import Gateway  # which imports what Flower brings along
+        from unpooled.flower.keyring import Keyring, read_public
 
+        if self.auth:
+            self._keyring = Keyring()
+            for line in self._registered.read_bytes().splitlines() if self._registered.exists() else ():
+                self._keyring.admit(read_public(line))
         try:
-            self._gateway = gateway = Gateway(self.host, self.port, self.tls)
+            self._gateway = gateway = Gateway(self.host, self.port, self.tls, self._keyring)
         except OSError as error:
             raise ProcessError(f"cannot listen on {self.host}:{self.port}: {error.strerror}") from None
         self.port = gateway.port
@@ -152,7 +159,20 @@ class SuperLink:
         told = self._flwr(
             "supernode", "register", str(Path(public_key).absolute()), CONNECTION, "--name", name
         )
+        if self._keyring is not None:
+            from unpooled.flower.keyring import read_public
+
+            line = Path(public_key).read_bytes().strip()
+            self._keyring.admit(read_public(line))
+            if self.database is not None:
+                with self._registered.open("ab") as file:
+                    file.write(line + b"\n")
         return int(told["node-id"])
+
+    @property
+    def _registered(self) -> Path:
+        """The keys that a database knows, for the gateway of a SuperLink that is started again with it."""
+        return Path(f"{self.database}.keys") if self.database is not None else self.folder / "no-keys"
 
     def run(self, app: Path, config: Mapping[str, Setting] | None = None) -> int:
         """Submit a run (``flwr run``); its number. ``config`` overrides keys of the app's config."""

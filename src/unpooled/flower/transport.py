@@ -1,9 +1,10 @@
 """Requests to Flower's nodes and their replies, over the Grid of a server app.
 
-Where the seconds of a round go: a SuperNode that has nothing to do looks for messages every 3 s, starts a new
-process for each, and looks every 0.5 s whether that has answered. None of it can be set. What can be is: here
-replies are looked for every ``poll_seconds`` (Flower's own loop waits 3 s), and a node looks every
-``environment.POLL_SECONDS`` for a process to start (Flower's own: 1 s).
+Where the seconds of a round go with Flower's own SuperNodes: one that has nothing to do looks for messages
+every 3 s, starts a new process for each, and looks every 0.5 s whether that has answered. None of it can be
+set. What can be is: here replies are looked for every ``poll_seconds`` (Flower's own loop waits 3 s), and a
+SuperNode looks every ``environment.POLL_SECONDS`` for a process to start (Flower's own: 1 s). The sites of a
+study have a ``node`` of ours, which takes part of a second.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from unpooled.flower.mailbox import post, pull
-from unpooled.flower.records import NotOursError, reply_of
+from unpooled.flower.records import NotOursError, reply_of, request_record
 from unpooled.flower.roster import Place, Roster
+from unpooled.flower.signing import ForgedError, Signatures
 from unpooled.remote.messages import Failure, Holder, Reply, Request
 from unpooled.wording import counted
 
@@ -44,6 +46,7 @@ class GridTransport:
     hello_seconds : how long a node may take to tell its client id.
     poll_seconds : how often replies are looked for.
     tell : told of nodes that are slow, gone or back.
+    signatures : with which requests are signed and replies checked, where clients want it (see ``node``).
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class GridTransport:
         hello_seconds: float = 30.0,
         poll_seconds: float = 0.1,
         tell: Tell | None = None,
+        signatures: Signatures | None = None,
     ):
         numbers = {"timeout": timeout, "grace": grace, "return_seconds": return_seconds}
         for name, number in {**numbers, "hello_seconds": hello_seconds, "poll_seconds": poll_seconds}.items():
@@ -66,6 +70,7 @@ class GridTransport:
             raise ValueError(f"quorum must be a whole number ≥ 1, got {quorum!r}")
         self.grid, self.timeout, self.quorum, self.grace = grid, timeout, quorum, grace
         self.return_seconds, self.poll_seconds, self.tell = return_seconds, poll_seconds, tell
+        self.signatures = signatures
         self.roster = Roster(grid, poll_seconds, hello_seconds)
 
     def holders(self) -> tuple[Holder, ...]:
@@ -120,13 +125,15 @@ class Exchange:
 
     def is_open(self) -> bool:
         """Take in what has come; whether there is someone to wait for."""
-        transport, now = self.transport, time.monotonic()
-        for number, message in pull(transport.grid, self.asked).items():
+        transport = self.transport
+        found = pull(transport.grid, self.asked)
+        now = time.monotonic()  # a reply that was cut off in the middle holds up Flower's pull for minutes
+        for number, message in found.items():
             name, _ = self.asked.pop(number)
             if message.has_error() and message.error.code in UNAVAILABLE:
                 self.gone.add(name)
             else:
-                self.heard[name] = answer(name, message)
+                self.heard[name] = self._checked(name, message)
         self._miss(self.gone)
         if (self.asked or self.gone) and now - self.looked >= LOOK_SECONDS:
             self.looked = now
@@ -139,6 +146,16 @@ class Exchange:
             self.closing = min(self.closing, now + transport.grace)
         until = [self.lost.setdefault(name, now + transport.return_seconds) for name in self.gone]
         return (bool(self.asked) or any(now < each for each in until)) and now < self.closing
+
+    def _checked(self, name: Holder, message: Any) -> Reply | Failure:
+        """What a node has answered; a failure where somebody else may have."""
+        found, signatures = answer(name, message), self.transport.signatures
+        if isinstance(found, Reply) and signatures is not None:
+            try:
+                signatures.check(name, self.requests[name], message)
+            except ForgedError as error:
+                return Failure(str(error))
+        return found
 
     def answers(self) -> dict[Holder, Reply | Failure]:
         """Everyone's reply or failure, in the order of the requests."""
@@ -158,7 +175,9 @@ class Exchange:
         there = {places[name].node: name for name in sorted(self.gone) if name in places}
         seconds = max(0.0, self.closing - time.monotonic())
         requests = {node: self.requests[name] for node, name in there.items()}
-        for number, node in post(self.transport.grid, requests, seconds).items():
+        signatures = self.transport.signatures
+        record = request_record if signatures is None else signatures.record
+        for number, node in post(self.transport.grid, requests, seconds, record).items():
             name = there[node]
             self.asked[number] = name, places[name]
             self.gone.remove(name)

@@ -45,10 +45,11 @@ from unpooled.losses import Squared
 from unpooled.problem import Problem
 from unpooled.solve import bind, check_numbers, not_converged
 from unpooled.validation import is_number
-from unpooled.wording import counted
+from unpooled.wording import counted, joined
 
 COVARIANCES = ("model", "sandwich")
 BASES = ("significant", "support", "fit")
+MANY = 10  # rows a column from which on the Gram matrix can as well be inverted
 LEFT = 0.05  # of a column's variance, below which what the nodewise lasso shrinks away is no longer small
 
 
@@ -74,7 +75,9 @@ def debiased_lasso(
     ----------
     problem, data : what was fitted to what. Rows must count alike.
     fit : what ``solve`` returned for them; solved here where None.
-    columns : features to make inference about, by number or name; all where None.
+    columns : features to make inference about, by number or name; all where None. A column that is constant
+        (within every site, where each has an intercept) has estimates of NaN, and a note says so; to ask for
+        such columns alone is an error.
     level : of the intervals.
     lam_node : λ of the nodewise lasso on standardised columns; 0.1·√(2 log p/N) where None; 0 takes
         the inverse.
@@ -112,8 +115,13 @@ def debiased_lasso(
         middle = model.squares * (data.n_rows / degrees if math.isfinite(degrees) else 1.0)
         degrees = math.inf
     lam = default_lam(data.n_features, data.n_rows) if lam_node is None else float(lam_node)
-    estimate, variance = _corrected(model, chosen, lam, middle, notes)
     names = feature_names(data)
+    fixed = [names[j] for j in chosen[~model.varies[chosen]]]
+    if fixed:
+        notes.append(_why_no_estimate(fixed, problem))
+        if columns is not None and len(fixed) == len(chosen):
+            raise ValueError(notes[-1])
+    estimate, variance = _corrected(model, data, chosen, lam, middle, notes)
     return Inference(
         names=tuple(names[j] for j in chosen),
         columns=chosen,
@@ -173,29 +181,46 @@ def _solved(inquiry: Inquiry, tol: float, max_rounds: int) -> tuple[Float, Array
     server.run([task], tol, max_rounds)
     inquiry.check_task(task)
     if task.certificate is None or task.certificate.relative > tol:
-        not_converged(task, tol, server.ledger.rounds)
+        not_converged([task], tol, server.ledger.rounds)
     statistics = task.state.arrays if isinstance(solver, SufficientStatistics) else {}
     return solver.estimate(bound, task.state), statistics
 
 
+def _why_no_estimate(fixed: list[str], problem: Problem) -> str:
+    """A sentence on columns that no estimate can be had of, and what to do."""
+    be = "is" if len(fixed) == 1 else "are"
+    if problem.has_site_intercepts:
+        return (
+            f"{joined(fixed)} {be} constant within every site and {'has' if be == 'is' else 'have'} no "
+            "estimate: the sites' intercepts take up any effect. Give all sites one intercept "
+            "(intercept=True; site_intercepts=False) to estimate it"
+        )
+    value = "constant" if problem.intercept else "zero in all rows"
+    return f"{joined(fixed)} {be} {value} and {'has' if be == 'is' else 'have'} no estimate"
+
+
 def _corrected(
-    model: QuadraticModel, chosen: Array, lam: float, middle: Float, notes: list[str]
+    model: QuadraticModel, data: FederatedData, chosen: Array, lam: float, middle: Float, notes: list[str]
 ) -> tuple[Float, Float]:
     """b_j and θ_jᵀ·middle·θ_j of the chosen columns; NaN where a column is constant."""
     known, able = model.varies, model.varies[chosen]
     estimate, variance = np.full(len(chosen), np.nan), np.full(len(chosen), np.nan)
-    if not able.all():
-        notes.append(f"{int((~able).sum())} columns are constant and have no estimate")
+    if not able.any():
+        return estimate, variance
     place = np.cumsum(known) - 1
     theta, failed = nodewise(model.G[np.ix_(known, known)], place[chosen[able]], lam)
     if failed:
-        notes.append(f"{failed} nodewise regressions did not converge: raise lam_node")
+        notes.append(f"{counted(failed, 'nodewise regression')} did not converge: raise lam_node")
     own = theta[np.arange(len(theta)), place[chosen[able]]] * np.diag(model.G)[chosen[able]]
-    nearly = int(np.count_nonzero(own * LEFT > 1.0))
-    if nearly:
+    nearly = chosen[able][own * LEFT > 1.0]
+    if nearly.size and lam > 0.0:  # with λ = 0 their intervals are wide, as they should be
+        names, inverse = feature_names(data), ""
+        if data.n_rows >= MANY * data.n_features:
+            inverse = ", or, as there are many more rows than columns, give lam_node=0, which shrinks nothing"
         notes.append(
-            f"{counted(nearly, 'column')} left less than {LEFT:.0%} of the variance by the others: almost "
-            "collinear, and their intervals are too short"
+            f"{joined([names[j] for j in nearly])} {'is' if nearly.size == 1 else 'are'} left less than "
+            f"{LEFT:.0%} of the variance by the other columns: almost collinear, and such intervals are too "
+            f"short; leave columns out{inverse}"
         )
     estimate[able] = model.w[chosen[able]] + theta @ model.score[known]
     variance[able] = np.sum((theta @ middle[np.ix_(known, known)]) * theta, axis=1)

@@ -117,8 +117,8 @@ def influence(
     for task in tasks:
         if isinstance(task.solver, SufficientStatistics):
             task.certify(server.ledger.rounds)
-        if task.certificate is None or task.certificate.relative > tol:
-            not_converged(task, tol, server.ledger.rounds)
+    left = [task for task in tasks if task.certificate is None or task.certificate.relative > tol]
+    not_converged(left, tol, server.ledger.rounds, len(tasks))
     flats = [task.solver.estimate(bound, task.state) for task in tasks]
     models = [bound.layout.unpack(flat) for flat in flats]
     moved = np.array([flat - flats[0] for flat in flats[1:]])

@@ -23,6 +23,8 @@ FACTOR = (
     0.1  # of √(2 log p/N): measured, see docs/inference.md; .25 covers too little where features correlate
 )
 
+SINGULAR = 1e-13  # of a column's variance: rounding is all that the others leave of it
+
 
 @kernel
 def regressions(R: Array, lam: float, columns: Array, tolerance: float, passes: int, out: Array) -> int:
@@ -64,7 +66,10 @@ def _inverse(R: Float, columns: Array) -> Float:
     try:
         factor = linalg.cho_factor(R)
     except linalg.LinAlgError:
+        factor = None
+    # a pivot's square is what the columns before leave of this one's variance
+    if factor is None or np.square(np.diag(factor[0])).min() < SINGULAR:
         raise ValueError(
             "lam_node=0 asks for the inverse of the Gram matrix, which is singular: give lam_node > 0"
-        ) from None
+        )
     return np.asarray(linalg.cho_solve(factor, np.eye(len(R))[:, columns])).T

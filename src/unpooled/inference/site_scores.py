@@ -39,6 +39,7 @@ from unpooled.losses import Squared
 from unpooled.problem import Problem
 from unpooled.solve import bind, check_numbers
 from unpooled.validation import ClientId
+from unpooled.wording import part_of
 
 RANK = 1e-9  # eigenvalues below this share of the largest are none
 
@@ -96,8 +97,8 @@ class Heterogeneity:
 
     def __repr__(self) -> str:
         return (
-            f"Heterogeneity({len(self.differing())} of {len(self.sites)} sites differ at a false discovery "
-            f"rate of 0.1; overall p = {self.overall[2]:.3g}; {self.ledger})"
+            f"Heterogeneity({part_of(len(self.differing()), len(self.sites), 'site', 'differs', 'differ')} "
+            f"at a false discovery rate of 0.1; overall p = {self.overall[2]:.3g}; {self.ledger})"
         )
 
 

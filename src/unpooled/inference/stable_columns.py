@@ -9,7 +9,7 @@ import numpy as np
 from unpooled.arrays import Array, Float
 from unpooled.inference.table import table
 from unpooled.ledger import Ledger
-from unpooled.wording import counted
+from unpooled.wording import counted, part_of
 
 
 @dataclass(eq=False, repr=False)
@@ -75,8 +75,8 @@ class Stability:
 
     def __repr__(self) -> str:
         return (
-            f"Stability({len(self.selected)} of {len(self.names)} columns are stable, expected false ones ≤ "
-            f"{self.false_positives:.3g}; {self.ledger})"
+            f"Stability({part_of(len(self.selected), len(self.names), 'column')} stable, expected "
+            f"false ones ≤ {self.false_positives:.3g}; {self.ledger})"
         )
 
 

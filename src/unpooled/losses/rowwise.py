@@ -8,6 +8,7 @@ For margins Z of shape (n, C) and targets y of shape (n,):
                        probabilities P, shape (n, C), whose Hessian is diag(P_i) − P_i P_iᵀ
     targets(y, C)      T, shape (n, C): U = μ(Z) − T for the losses with a canonical link
     floor(y)           min_z ℓ(z, y_i), shape (n,)
+    conjugates(U, y)   ℓ*(u_i, y_i) = sup_z ⟨u_i, z⟩ − ℓ(z, y_i), shape (n,); inf outside its domain
 
 A user's own ``LinearLoss`` has values and residuals only, by its kernels.
 """
@@ -27,6 +28,7 @@ from unpooled.losses.poisson import Poisson
 from unpooled.losses.softmax import Softmax
 from unpooled.losses.squared import Squared
 
+DOMAIN = 1e-14  # beyond the domain of a conjugate, what counts as rounding
 FLAT = 0.01  # the part of its majorising curvature that an outlier of Huber's loss keeps
 
 
@@ -35,6 +37,7 @@ class Rowwise:
 
     is_curved = False  # whether ``curvature`` is known
     is_canonical = False  # whether U = μ(Z) − T, so that moments of the data give the null model
+    is_smooth = False  # whether ``curvature`` is the true second derivative everywhere
 
     def __init__(self, loss: Any):
         self.loss = loss
@@ -61,6 +64,10 @@ class Rowwise:
         """Taken as 0."""
         return np.zeros(len(y))
 
+    def conjugates(self, U: Array, y: Array) -> Array:
+        """Unknown."""
+        raise TypeError(f"the conjugate of {type(self.loss).__name__} is not known")
+
 
 class _Known(Rowwise):
     is_curved = True
@@ -75,7 +82,7 @@ class _Known(Rowwise):
 class SquaredRows(_Known):
     """½(z − y)²."""
 
-    is_canonical = True
+    is_canonical = is_smooth = True
 
     def values(self, Z: Array, y: Array) -> Array:
         """ℓ."""
@@ -88,6 +95,10 @@ class SquaredRows(_Known):
     def curvature(self, Z: Array, y: Array) -> Array:
         """1."""
         return np.ones_like(Z)
+
+    def conjugates(self, U: Array, y: Array) -> Array:
+        """½u² + uy."""
+        return np.asarray(U[:, 0] * (0.5 * U[:, 0] + y))
 
 
 class HuberRows(_Known):
@@ -109,11 +120,17 @@ class HuberRows(_Known):
         size = np.maximum(np.abs(Z - y[:, None]), self.loss.delta)
         return np.where(size > self.loss.delta, FLAT * self.loss.delta / size, 1.0)
 
+    def conjugates(self, U: Array, y: Array) -> Array:
+        """½u² + uy for |u| ≤ δ."""
+        u = U[:, 0]
+        inside = np.abs(u) <= self.loss.delta * (1.0 + DOMAIN)
+        return np.where(inside, u * (0.5 * u + y), np.inf)
+
 
 class LogisticRows(_Known):
     """log(1 + e^z) − tz, t = [y > 0]."""
 
-    is_canonical = True
+    is_canonical = is_smooth = True
 
     def values(self, Z: Array, y: Array) -> Array:
         """ℓ."""
@@ -131,11 +148,16 @@ class LogisticRows(_Known):
         """[y > 0]."""
         return (y > 0).astype(np.float64)[:, None]
 
+    def conjugates(self, U: Array, y: Array) -> Array:
+        """q log q + (1 − q) log(1 − q), q = u + t."""
+        q = (U + self.targets(y))[:, 0]
+        return _entropy(q) + _entropy(1.0 - q)
+
 
 class PoissonRows(_Known):
     """e^z − yz."""
 
-    is_canonical = True
+    is_canonical = is_smooth = True
 
     def values(self, Z: Array, y: Array) -> Array:
         """ℓ."""
@@ -153,11 +175,16 @@ class PoissonRows(_Known):
         """y − y log y, at z = log y."""
         return np.asarray(y - y * np.log(np.where(y > 0, y, 1.0)))
 
+    def conjugates(self, U: Array, y: Array) -> Array:
+        """μ log μ − μ, μ = u + y."""
+        mu = U[:, 0] + y
+        return np.asarray(_entropy(mu) - np.maximum(mu, 0.0))
+
 
 class SoftmaxRows(_Known):
     """log Σ_c e^{z_c} − z_y."""
 
-    is_canonical = True
+    is_canonical = is_smooth = True
 
     def values(self, Z: Array, y: Array) -> Array:
         """ℓ."""
@@ -179,6 +206,16 @@ class SoftmaxRows(_Known):
     def targets(self, y: Array, n_outputs: int = 1) -> Array:
         """e_y."""
         return np.asarray(y[:, None] == np.arange(n_outputs), dtype=np.float64)
+
+    def conjugates(self, U: Array, y: Array) -> Array:
+        """Σ_c q_c log q_c, q = u + e_y; rows of U sum to zero."""
+        return np.asarray(_entropy(U + self.targets(y, U.shape[1])).sum(axis=1))
+
+
+def _entropy(q: Array) -> Array:
+    """q log q; 0 at 0 and a rounding below it, inf further below."""
+    values = q * np.log(np.where(q > 0.0, q, 1.0))
+    return np.where(q > 0.0, values, np.where(q >= -DOMAIN, 0.0, np.inf))
 
 
 _ROWWISE: dict[type, type[Rowwise]] = {

@@ -29,6 +29,15 @@ class Encoded:
         assert self.data.feature_names is not None
         return self.data.feature_names
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The feature that each column of X comes from: the dummies of a category share it.
+
+        For ``GroupL2(lam, groups)`` and ``FederatedGroupLasso(groups=…)``: a category is selected as a whole.
+        """
+        of = {each.name: each.feature_names for each in self.levels.columns}
+        return tuple(str(n) for n in self.features for _ in of.get(str(n), (n,)))
+
     def apply(self, frame: Any, *, unknown: str = "error") -> Float:
         """X of a new frame; with ``unknown`` "other" a level that was not agreed counts as "other"."""
         if unknown not in ("error", OTHER):
@@ -56,14 +65,15 @@ def encode(
     min_rows: int = 10,
     rare: str = "other",
     reference: Mapping[Any, Any] | bool = True,
+    missing: str = "error",
     allow_missing: bool = False,
 ) -> Encoded:
-    """Categorical columns as 0/1 columns, one for each level that the sites agree on, in one round.
+    """Categorical columns as 0/1 columns, one for each level that the sites agree on, in one round or two.
 
-    ``frames``, ``client``, ``min_rows``, ``rare`` and ``reference`` are those of ``agree_levels``, whose
-    result may be given as ``levels``. ``categorical`` names the columns; None: those that are not numbers.
-    ``target`` and ``sample_weight`` name columns; the others are features, in the order of the frame.
-    ``allow_missing`` accepts NaN in the numeric ones, for ``prepare``.
+    ``frames``, ``client``, ``min_rows``, ``rare``, ``reference`` and ``missing`` (of categories) are those of
+    ``agree_levels``, whose result may be given as ``levels``. ``categorical`` names the columns; None: those
+    that are not numbers. ``target`` and ``sample_weight`` name columns; the others are features, in the order
+    of the frame. ``allow_missing`` accepts NaN in the numeric ones, for ``prepare``.
     """
     sites = Sites.of(frames, client)
     special = [target] + ([] if sample_weight is None else [sample_weight])
@@ -79,7 +89,9 @@ def encode(
     elif categorical is None:
         categorical = [name for name in features if not _is_numeric(sites, name)]
     if levels is None:
-        levels = agree_levels(sites, list(categorical), min_rows=min_rows, rare=rare, reference=reference)
+        options: dict[str, Any] = {"min_rows": min_rows, "rare": rare, "reference": reference}
+        options["missing"] = missing
+        levels = agree_levels(sites, list(categorical), **options)
     of = {each.name: each for each in levels.columns}
     clients: dict[Any, list[Any]] = {site: [] for site in sites.ids}
     names: list[str] = []

@@ -1,4 +1,8 @@
-"""Levels of categorical columns, agreed over sites in one round: the union of what sites report."""
+"""Levels of categorical columns, agreed over sites: the union of what sites report.
+
+It takes one round; a second where a site has levels too rare to name: it is told the union, and says whether
+any of its rows falls outside. Only then is there a level "other".
+"""
 
 from __future__ import annotations
 
@@ -16,22 +20,29 @@ from unpooled.validation import listing
 from unpooled.wording import counted
 
 OTHER = "other"
+MISSING = "missing"
 RARE = ("other", "refuse", "keep")
 
 
 @dataclass(frozen=True)
 class Categories:
-    """A column's levels in order; ``reference`` is the one without a dummy, None where all have one."""
+    """A column's levels in order; ``reference`` is the one without a dummy, None where all have one.
+
+    ``missing`` says what becomes of a missing value: an "error"; a "level" of its own, named "missing"; or
+    "other", where that level was asked for and no site named it: it is then a level that was not agreed.
+    """
 
     name: str
     levels: tuple[Any, ...]
     reference: Any
     has_other: bool
+    missing: str = "error"
 
     @property
     def dummies(self) -> tuple[Any, ...]:
         """The levels that have a dummy column."""
-        kept = tuple(level for level in self.levels if self.reference is None or level != self.reference)
+        known = (*self.levels, MISSING) if self.missing == "level" else self.levels
+        kept = tuple(level for level in known if self.reference is None or level != self.reference)
         return (*kept, OTHER) if self.has_other else kept
 
     @property
@@ -42,19 +53,19 @@ class Categories:
     def one_hot(self, values: Array, where: str, unknown: str = "error") -> Float:
         """Dummies (n, levels) of the values; a level that was not agreed is "other", or an error."""
         place = {level: j for j, level in enumerate(self.dummies)}
-        known = set(self.levels)
+        known = {*self.levels, *((None,) if self.missing == "level" else ())}
         out = np.zeros((len(values), len(place)))
-        for i, value in enumerate(plain(values, self.name, where)):
+        for i, value in enumerate(plain(values, self.name, where, self.missing != "error")):
             if value not in known:
                 if not self.has_other or unknown != OTHER:
                     raise ValueError(
-                        f"{where}, column {self.name!r}: the level {value!r} is not one that was agreed "
-                        f"({listing(self.levels)})"
+                        f"{where}, column {self.name!r}: the level {_word(value)!r} is not one that was "
+                        f"agreed ({listing(self.levels)})"
                         + ("; unknown='other' takes it for one" if self.has_other else "")
                     )
                 value = OTHER
-            if value in place:
-                out[i, place[value]] = 1.0
+            if _word(value) in place:
+                out[i, place[_word(value)]] = 1.0
         return out
 
 
@@ -82,8 +93,12 @@ def agree_levels(
     min_rows: int = 10,
     rare: str = "other",
     reference: Mapping[Any, Any] | bool = True,
+    missing: str = "error",
 ) -> Levels:
     """The levels of categorical columns over all sites; every site reports its own, in one round.
+
+    Sites with levels that are too rare to be named are asked a second time, whether any of their rows is of a
+    level that no site named.
 
     Parameters
     ----------
@@ -91,10 +106,14 @@ def agree_levels(
     columns : the categorical ones.
     min_rows, rare : a level with fewer rows at a site is not named by it: with "other" the site says only
         that it has some, with "refuse" it complains, and "keep" names all. A level that another site names
-        is its own level everywhere.
+        is its own level everywhere; where every rare level is one of these, there is no "other".
     reference : True leaves the first level of each column without a dummy, False none; a mapping names
         the level for some columns.
+    missing : "error" refuses missing values; "level" makes them a level of their own, "missing", the last in
+        order, to which ``min_rows`` and ``rare`` apply as to any other.
     """
+    if missing not in ("error", "level"):
+        raise ValueError(f"missing must be 'error' or 'level', got {missing!r}")
     if rare not in RARE:
         raise ValueError(f"rare must be 'other', 'refuse' or 'keep', got {rare!r}")
     if isinstance(min_rows, bool) or not isinstance(min_rows, int | np.integer) or min_rows < 0:
@@ -107,26 +126,40 @@ def agree_levels(
             raise ValueError(f"there is no categorical column {name!r}; known: {listing(columns)}")
     found: list[Categories] = []
     notes: list[str] = []
-    sent, size = 0, 0
+    ledger, first = Ledger(kinds=("levels",)), Traffic(0, 0)
+    told, answers, asked = Traffic(0, 0), 0, set[Any]()  # of the second round
     for name in columns:
         union: set[Any] = set()
-        has_other = False
+        unsure: dict[Any, set[Any]] = {}
         for site, values in sites.column(name):
-            named, some_rare = reported(plain(values, name, f"client {site!r}"), min_rows, rare)
+            own = plain(values, name, f"client {site!r}", missing == "level")
+            named, some_rare = reported(own, min_rows, rare)
             if some_rare and rare == "refuse":
                 raise ValueError(
-                    f"client {site!r}, column {name!r}: {some_rare} of its levels have fewer than {min_rows} "
-                    "rows; rare='other' puts them together, rare='keep' names them all the same"
+                    f"client {site!r}, column {name!r}: {some_rare} of its levels "
+                    f"{'has' if some_rare == 1 else 'have'} fewer than {min_rows} rows; rare='other' puts "
+                    "them together, rare='keep' names them all the same"
                 )
-            has_other |= bool(some_rare)
-            sent += len(named) + 1
-            size += sum(len(str(level).encode()) for level in named) + 1
+            if some_rare:
+                unsure[site] = set(own)
+            first = _more(first, named, 1, 1)
             union |= named
-        found.append(_ordered(str(name), union, has_other, _reference(reference, name)))
+        has_other = any(own - union for own in unsure.values())
+        asked |= set(unsure)
+        answers += len(unsure)
+        told = _more(told, union, 0, len(unsure))
+        found.append(_ordered(str(name), union, has_other, _reference(reference, name), missing))
         notes.append(_said(found[-1], min_rows))
-    up = Traffic(sent, size)
-    ledger = Ledger(kinds=("levels",)).after_round(len(sites.ids), up, Traffic(0, 0))
+    ledger = ledger.after_round(len(sites.ids), first, Traffic(0, 0))
+    if asked:
+        ledger = ledger.after_round(len(asked), Traffic(answers, answers), told)
     return Levels(tuple(found), ledger, tuple(notes))
+
+
+def _more(traffic: Traffic, levels: set[Any], flags: int, times: int) -> Traffic:
+    """The traffic with the names of levels and some bytes for yes or no, so many times."""
+    size = sum(len(str(_word(level)).encode()) for level in levels)
+    return Traffic(traffic.floats + times * (len(levels) + flags), traffic.bytes + times * (size + flags))
 
 
 def reported(values: list[Any], min_rows: int, rare: str) -> tuple[set[Any], int]:
@@ -138,24 +171,37 @@ def reported(values: list[Any], min_rows: int, rare: str) -> tuple[set[Any], int
     return named, len(counts) - len(named)
 
 
-def plain(values: Array, name: Any, where: str) -> list[Any]:
-    """Levels as Python strings, integers or booleans; missing ones and other numbers are refused."""
+def plain(values: Array, name: Any, where: str, allow_missing: bool = False) -> list[Any]:
+    """Levels as Python strings, integers or booleans, None for a missing one where that is allowed.
+
+    Other numbers are refused.
+    """
     out = [value.item() if isinstance(value, np.generic) else value for value in values]
-    gone = sum(v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in out)
-    if gone:
+    gone = [v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in out]
+    if any(gone) and not allow_missing:
         raise ValueError(
-            f"{where}, column {name!r}: {gone} missing value{'s' if gone > 1 else ''}; "
-            "make them a level of their own, or leave the rows out"
+            f"{where}, column {name!r}: {counted(sum(gone), 'missing value')}; missing='level' makes them a "
+            "level of their own, or leave the rows out"
         )
     for i, value in enumerate(out):
-        if isinstance(value, float) and value.is_integer():
+        if gone[i]:
+            out[i] = None
+        elif isinstance(value, float) and value.is_integer():
             out[i] = int(value)  # whole numbers beside missing ones come as floats
         elif not isinstance(value, str | int):
             raise TypeError(f"{where}, column {name!r}: levels are strings or whole numbers, not {value!r}")
     return out
 
 
-def _ordered(name: str, union: set[Any], has_other: bool, reference: Any) -> Categories:
+def _word(level: Any) -> Any:
+    """A level as columns name it."""
+    return MISSING if level is None else level
+
+
+def _ordered(name: str, named: set[Any], has_other: bool, reference: Any, missing: str) -> Categories:
+    union = named - {None}
+    if missing == "level" and None not in named:
+        missing = "other"
     kinds = {str if isinstance(level, str) else int for level in union}
     if len(kinds) > 1:
         raise TypeError(f"column {name!r} has strings at some clients and numbers at others: make them alike")
@@ -163,12 +209,15 @@ def _ordered(name: str, union: set[Any], has_other: bool, reference: Any) -> Cat
         raise ValueError(f"column {name!r}: no site has a level with enough rows to name it; rare='keep'")
     if has_other and OTHER in union:
         raise ValueError(f"column {name!r} has a level {OTHER!r} of its own beside rare ones: rename it")
+    if missing == "level" and MISSING in union:
+        raise ValueError(f"column {name!r} has a level {MISSING!r} of its own beside missing ones: rename it")
     levels = tuple(sorted(union))
     if reference is True:
-        return Categories(name, levels, levels[0], has_other)
-    if reference is not None and reference not in union:
-        raise ValueError(f"column {name!r} has no level {reference!r} for a reference: {listing(levels)}")
-    return Categories(name, levels, reference, has_other)
+        reference = levels[0]
+    known = (*levels, MISSING) if missing == "level" else levels
+    if reference is not None and reference not in known:
+        raise ValueError(f"column {name!r} has no level {reference!r} for a reference: {listing(known)}")
+    return Categories(name, levels, reference, has_other, missing)
 
 
 def _reference(given: Mapping[Any, Any] | bool, name: Any) -> Any:
@@ -180,4 +229,5 @@ def _reference(given: Mapping[Any, Any] | bool, name: Any) -> Any:
 def _said(found: Categories, min_rows: int) -> str:
     against = "no reference level" if found.reference is None else f"reference {found.reference!r}"
     other = f", and 'other' for levels of fewer than {min_rows} rows" if found.has_other else ""
-    return f"{found.name}: {counted(len(found.levels), 'level')}{other}, {against}."
+    gone = f" and {MISSING!r}" if found.missing == "level" else ""
+    return f"{found.name}: {counted(len(found.levels), 'level')}{gone}{other}, {against}."

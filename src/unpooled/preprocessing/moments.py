@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from unpooled.remote.data import RemoteData
 from unpooled.remote.summaries import ColumnSummary
 from unpooled.solve import open_clients
 from unpooled.validation import column
+from unpooled.wording import joined, part_of
 
 ROUNDING = 10.0 * float(np.finfo(np.float64).eps)  # of a mean: a spread below it is none
 
@@ -23,11 +24,13 @@ class Moments:
     """``mean`` and ``variance`` of the observed values, in the shape of a row.
 
     Rows count with their share of the objective (π_k s_i/n_k), and the variance divides by the total weight,
-    as scikit-learn's StandardScaler does. ``missing`` (K, …) counts missing values by client.
+    as scikit-learn's StandardScaler does; ``within`` is the part of it about the clients' own means.
+    ``missing`` (K, …) counts missing values by client.
     """
 
     mean: Float
     variance: Float
+    within: Float
     missing: Array
     n_rows: int
     ledger: Ledger
@@ -37,6 +40,12 @@ class Moments:
     def is_constant(self) -> Array:
         """Which columns have one value only, up to rounding."""
         return np.asarray(np.sqrt(self.variance) <= ROUNDING * np.abs(self.mean))
+
+    @property
+    def is_constant_within(self) -> Array:
+        """Which columns have one value only at every client, up to rounding."""
+        size = np.sqrt(np.square(self.mean) + self.variance)
+        return np.asarray(np.sqrt(self.within) <= ROUNDING * size)
 
     @property
     def scale(self) -> Float:
@@ -74,6 +83,7 @@ def moments(data: FederatedData | RemoteData, *, engine: Any = None) -> Moments:
     result = Moments(
         mean=(reference + center).reshape(data.row_shape),
         variance=((within + between) / total).reshape(data.row_shape),
+        within=(within / total).reshape(data.row_shape),
         missing=missing.reshape(data.n_clients, *data.row_shape),
         n_rows=data.n_rows,
         ledger=ledger,
@@ -84,12 +94,17 @@ def moments(data: FederatedData | RemoteData, *, engine: Any = None) -> Moments:
 
 def _noted(found: Moments, data: FederatedData | RemoteData) -> Moments:
     notes = []
-    constant = np.argwhere(found.is_constant)
-    if len(constant):
-        names = ", ".join(column(index.tolist(), data.feature_names) for index in constant[:5])
-        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-        notes.append(f"{names}{more} {'is' if len(constant) == 1 else 'are'} constant: the scale there is 1.")
+    if found.is_constant.any():
+        notes.append(f"{constant_columns(found.is_constant, data)} constant: the scale there is 1.")
     alone = int(np.sum(data.sizes == 1))
     if alone:
-        notes.append(f"{alone} of {data.n_clients} clients have a single row, which is their mean.")
-    return Moments(found.mean, found.variance, found.missing, found.n_rows, found.ledger, tuple(notes))
+        notes.append(
+            f"{part_of(alone, data.n_clients, 'client', 'has', 'have')} a single row, which the mean shows."
+        )
+    return replace(found, notes=tuple(notes))
+
+
+def constant_columns(chosen: Array, data: FederatedData | RemoteData) -> str:
+    """``column 'a' and column 'b' are``: those of the shape of a row that are chosen."""
+    names = [column(index.tolist(), data.feature_names) for index in np.argwhere(chosen)]
+    return f"{joined(names)} {'is' if len(names) == 1 else 'are'}"

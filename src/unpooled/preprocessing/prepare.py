@@ -10,10 +10,11 @@ import numpy as np
 
 from unpooled.data import FederatedData
 from unpooled.ledger import Ledger
-from unpooled.preprocessing.moments import Moments, moments
+from unpooled.preprocessing.moments import Moments, constant_columns, moments
 from unpooled.preprocessing.prepared import Prepared
 from unpooled.preprocessing.rows import transformed
 from unpooled.validation import closest, column, refuse_copy
+from unpooled.wording import numbered
 
 POLICIES = ("refuse", "mean")
 
@@ -36,7 +37,8 @@ def prepare(
     center : whether to take off the pooled means. None: where X is dense. CSR rows are never centred, which
         would fill them; with an intercept in the problem the fit is the same up to the penalty's scale.
     scale : whether to divide by the pooled standard deviations; constant columns keep scale 1.
-    missing : "refuse", or "mean" for the pooled mean of the observed values, for new rows too.
+    missing : "refuse", or "mean" for the pooled mean of the observed values, for new rows too: the means are
+        asked for whether or not these rows miss a value.
     site_intercepts : whether ``Prepared.problem`` has an intercept for every site.
     unpenalised : columns, by number or name, that ``Prepared.problem`` leaves without a penalty.
     """
@@ -55,18 +57,28 @@ def prepare(
         center = not data.is_sparse
         if data.is_sparse:
             notes.append("sparse rows were scaled but not centred.")
-    found = moments(data, engine=engine) if center or scale or data.has_missing else None
+    wanted = center or scale or data.has_missing or missing == "mean"  # new rows may miss what these do not
+    found = moments(data, engine=engine) if wanted else None
     if found is not None:
         notes += found.notes
+        fixed = found.is_constant_within & ~found.is_constant
+        if site_intercepts and fixed.any():
+            notes.append(
+                f"{constant_columns(fixed, data)} constant within every site: the sites' intercepts take up "
+                "any effect, and such coefficients are 0."
+            )
         if missing == "refuse":
             _refuse(found, data)
     zero = np.zeros(data.row_shape)
     shift = found.mean if found is not None and center else zero
     spread = found.scale if found is not None and scale else zero + 1.0
     fill = found.mean if found is not None and missing == "mean" else None
-    if found is not None and found.missing.any():
-        notes.append(f"{int(found.missing.sum())} missing values are now the mean of those observed.")
-    if found is not None:
+    if data.has_missing and found is not None:
+        notes.append(
+            numbered(int(found.missing.sum()), "missing value is", "missing values are")
+            + " now the mean of those observed."
+        )
+    if center or scale or data.has_missing:
         refuse_copy(data.X, "preparing writes every row anew")
         X = transformed(data.X, shift, spread, fill, data.dtype)
         data = replace(data, X=X, has_missing=False, truth=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +18,7 @@ from unpooled.remote.data import RemoteData
 from unpooled.remote.summaries import OwnIntercept
 from unpooled.solve import bind, open_clients
 from unpooled.validation import ClientId, closest
+from unpooled.wording import counted, joined
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,10 +46,35 @@ class SiteIntercepts:
         return self.unknown
 
     def of_rows(self, clients: Any, *, unknown: str = "mean") -> Float:
-        """The intercept of each row, given the site of each row."""
+        """The intercept of each row, given the site of each row.
+
+        Ids that are unknown, but written like known ones ("1224" for 1224), are warned of.
+        """
         sites = np.asarray(clients).tolist()
-        known = {site: self.of(site, unknown=unknown) for site in dict.fromkeys(sites)}
+        counts = Counter(sites)
+        if unknown == "mean":
+            self._warn_of_lookalikes(counts)
+        known = {site: self.of(site, unknown=unknown) for site in counts}
         return np.array([known[site] for site in sites])
+
+    def _warn_of_lookalikes(self, counts: Counter[Any]) -> None:
+        strangers = set(counts) - set(self.ids)
+        if not strangers:
+            return
+        written = {_as_text(site): site for site in self.ids}
+        meant = {
+            site: written[_as_text(site)]
+            for site in counts
+            if site in strangers and _as_text(site) in written
+        }
+        if meant:
+            pairs = joined([f"{site!r} for {own!r}" for site, own in meant.items()], most=3)
+            warnings.warn(
+                f"{sum(counts[site] for site in meant)} of {counted(counts.total(), 'row')} have a client id "
+                f"that the fit does not know, but that is written like one it knows ({pairs}): they get the "
+                "mean of the sites' intercepts. Give ids of the same type as in the fit",
+                stacklevel=5,
+            )
 
     def shifted(self, by: Any) -> SiteIntercepts:
         """All of them plus a number (C numbers)."""
@@ -57,6 +85,11 @@ class SiteIntercepts:
 
     def __repr__(self) -> str:
         return f"SiteIntercepts({len(self.ids)} sites, unknown {self.unknown}; {self.ledger})"
+
+
+def _as_text(site: Any) -> str:
+    """An id as it would be written in a table, whatever type it was read as."""
+    return str(site).strip().removesuffix(".0")
 
 
 def site_intercepts(

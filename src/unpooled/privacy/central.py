@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unpooled.algorithms.base import Algorithm, check_positive
+from unpooled.arrays import Float
 from unpooled.curvature import Curvature
 from unpooled.privacy.accountant import Accountant
 from unpooled.privacy.private_mean import PrivateMean
@@ -113,11 +114,11 @@ class Unmeasured(Curvature):
     """A curvature that nobody has measured."""
 
     @cached_property
-    def smoothness(self) -> float:
+    def clients(self) -> tuple[Float, Float]:
         """Not known."""
         raise UnmeasuredError
 
     @cached_property
-    def strong_convexity(self) -> float:
+    def spectrum(self) -> tuple[Float, Float]:
         """Not known."""
         raise UnmeasuredError

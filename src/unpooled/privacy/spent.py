@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from unpooled.wording import counted, numbered
+
 MANY = 0.5  # of the uploads clipped, and the clipping decides the result
 
 
@@ -43,9 +45,12 @@ class Spent:
         if self.clipped < 0 or not self.uploads:
             return said
         share = self.clipped / self.uploads
-        said.append(f"{share:.0%} of {self.uploads} uploads were clipped")
+        said.append(f"{share:.0%} of {counted(self.uploads, 'upload')} were clipped")
         if share > MANY:
             said[-1] += ": a larger clip, a smaller step or fewer local steps would distort less"
         if self.not_finite:
-            said.append(f"{self.not_finite} uploads were not finite and counted as zero: take a smaller step")
+            said.append(
+                numbered(self.not_finite, "upload was", "uploads were")
+                + " not finite and counted as zero: take a smaller step"
+            )
         return said

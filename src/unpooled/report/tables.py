@@ -138,7 +138,8 @@ def runs_table(groups: Mapping[str, Sequence[Run]]) -> str:
             status = str(run.status)
             if run.status != Status.COMPLETED:
                 status = Html(f'<strong class="outside">{escape(status)}</strong>')
-            rows.append([name, str(run.seed), status, run.message, Html(f"<code>{escape(data)}</code>")])
+            ended = run.message if run.certificate is None else f"{run.message} {run.certificate}."
+            rows.append([name, str(run.seed), status, ended, Html(f"<code>{escape(data)}</code>")])
     return table("Every run", ["Method", "Seed", "Status", "How it ended", "Data"], rows, numeric=5)
 
 

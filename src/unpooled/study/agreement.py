@@ -11,6 +11,7 @@ from unpooled.preprocessing.levels import OTHER, Categories
 from unpooled.study.config import Study, StudyError
 from unpooled.study.description import NUMBERS, Description
 from unpooled.validation import listing
+from unpooled.wording import counted
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ def notes(agreement: Agreement, study: Study) -> list[str]:
     said = []
     for each in agreement.categories:
         other = f", and 'other' for levels of fewer than {study.minimum_rows} rows" if each.has_other else ""
-        said.append(f"{each.name}: {len(each.levels)} levels{other}, reference {each.reference!r}.")
+        said.append(
+            f"{each.name}: {counted(len(each.levels), 'level')}{other}, reference {each.reference!r}."
+        )
     if agreement.classes:
         said.append(f"{study.target}: the classes are {listing(agreement.classes)}.")
     return said

@@ -1,4 +1,4 @@
-"""The two apps that Flower starts for a study: the coordinator's, and a site's, which asks the desk."""
+"""The app that Flower starts for a study: the coordinator's. A site runs none (see ``flower.node``)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,28 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from unpooled.flower.client import answering
-from unpooled.flower.installed import serverapp
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from unpooled.flower.installed import clientapp, serverapp
+from unpooled.flower.keyring import read_public
+from unpooled.flower.signing import Signatures, Signer
 from unpooled.flower.transport import GridTransport
-from unpooled.study.config import StoppedError, StudyError, load
+from unpooled.study.config import StoppedError, Study, StudyError, load
 from unpooled.study.coordinator import run_study
 from unpooled.study.events import EventFile
-from unpooled.study.link import DeskLink
+from unpooled.study.keys import Keys
 
 
-def desk_of(context: Any) -> DeskLink:
-    """The desk of the ``site join`` that started this node."""
-    return DeskLink(Path(str(context.node_config["desk"])))
+def signatures(study: Study, keys: str) -> Signatures | None:
+    """With which questions are signed and the sites' answers checked; None for a study without keys."""
+    if not keys:
+        return None
+    own = Keys(Path(keys))
+    key = serialization.load_pem_private_key(own.key.read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)  # see ``keys.check_server``
+    public = {site: read_public(own.public(site).read_bytes()) for site in study.sites}
+    return Signatures(public, Signer(key, own.certificate.read_bytes()))
 
 
 def coordinate(grid: Any, context: Any) -> None:
@@ -33,6 +43,7 @@ def coordinate(grid: Any, context: Any) -> None:
             grace=study.grace,
             return_seconds=study.grace,
             tell=watch,
+            signatures=signatures(study, str(config["keys"])),
         )
         run_study(study, transport, Path(str(config["results"])), resume=bool(config["resume"]), watch=watch)
     except StudyError as error:
@@ -47,4 +58,4 @@ def coordinate(grid: Any, context: Any) -> None:
 
 server = serverapp().ServerApp()
 server.main()(coordinate)
-client = answering(desk_of)
+client = clientapp().ClientApp()  # Flower wants one to be named; it answers nothing

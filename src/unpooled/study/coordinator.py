@@ -35,6 +35,7 @@ from unpooled.study.results import Result, kept
 from unpooled.study.sharing import shared
 from unpooled.study.sites_data import Enveloped, SitesData, sites_data
 from unpooled.versions import versions
+from unpooled.wording import numbered
 
 
 def run_study(
@@ -197,8 +198,10 @@ class _Attempt:
 
     def _said(self, found: Moments) -> list[str]:
         filled = int(found.missing.sum())
-        more = [f"{filled} missing values are now the mean of those observed."] if filled else []
-        return [*found.notes, *more]
+        if not filled:
+            return list(found.notes)
+        values = numbered(filled, "missing value is", "missing values are")
+        return [*found.notes, f"{values} now the mean of those observed."]
 
 
 def _raw(model: Fitted, scaling: Scaling | None) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ from unpooled.preprocessing.rows import transformed
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
 from unpooled.study.table import Table
+from unpooled.wording import numbered
 
 
 def encoded(study: Study, agreement: Agreement, table: Table) -> tuple[Float, Float]:
@@ -42,5 +43,6 @@ def _target(study: Study, agreement: Agreement, table: Table) -> Float:
     labels = table.labels(study.target)
     unknown = {label for label in labels if label not in code}
     if unknown:
-        raise StudyError(f"the target {study.target!r} has {len(unknown)} classes that were not agreed on")
+        found = numbered(len(unknown), "class that was", "classes that were")
+        raise StudyError(f"the target {study.target!r} has {found} not agreed on")
     return np.array([float(code[label]) for label in labels])

@@ -1,22 +1,26 @@
-"""``unpooled site join``: a SuperNode that asks the desk of this process, until the study is over."""
+"""``unpooled site join``: this process answers the coordinator's questions until the study is over."""
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from unpooled.flower.guarded import ProcessError
-from unpooled.flower.supernode import SuperNode
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from unpooled.flower.fleet import ClockError, Fleet, FleetError, RefusedError, UntrustedError
+from unpooled.flower.node import Node
+from unpooled.flower.signing import Authority
 from unpooled.study.config import Study, StudyError
 from unpooled.study.desk import StudyDesk
-from unpooled.study.link import DeskServer
 
-LOOK = 0.2  # seconds between two looks
-LINGER = 5.0  # seconds in which the last reply gets through
 REGISTERING = 180.0  # seconds in which a coordinator registers all keys, or gives up one that was killed
-UNKNOWN = "Failed to activate SuperNode"  # what Flower says of a key that is not registered, or not yet
-PAUSE = 2.0  # seconds until a node that ended is started again
+PAUSE = 2.0  # seconds until the next try to connect
+LINGER = 20.0  # seconds at most in which the coordinator fetches the last reply
+LOG = "site.log"
 
 
 def join(
@@ -24,46 +28,78 @@ def join(
 ) -> str:
     """Take part until the study is over; what the coordinator says at its end.
 
-    A node that was connected and ends, because the coordinator was started anew, is started again.
+    Whatever happens to the connection, it is made anew: every call has a time limit (see ``fleet``), and a
+    coordinator that is away is called again for ``limits.join_timeout`` seconds.
     """
     last = time.monotonic()  # when this site was last connected, or began
     refused = float("inf")  # since when the coordinator has been there and has not taken it in
     said = ""
-    with DeskServer(desk) as server:
-        config = {"client-id": desk.site, "desk": str(server.folder)}
+    with _logging(logs), _called(study, ca, _key(key)) as fleet:
+        node = Node(fleet, desk.site, desk, None if ca is None else Authority(ca.read_bytes()), say)
         while True:
+            is_connected = False
             try:
-                with SuperNode(logs, study.address, ca, key, config) as node:
-                    node.until_connected(max(last + study.join_timeout - time.monotonic(), 1.0))
+                with node:
+                    is_connected, said = True, ""
                     say(f"connected to {study.address} as {desk.site}")
-                    said = ""
-                    while node.returncode is None and not desk.told:
-                        time.sleep(LOOK)
-                    if desk.told:
-                        time.sleep(LINGER)
-                        return _ended(desk)
-                last, refused = time.monotonic(), float("inf")
-                now = f"the connection to {study.address} is lost; trying again"
-            except ProcessError as error:
-                words, then = str(error), time.monotonic()
-                refused = min(refused, then) if UNKNOWN in words else float("inf")
-                is_late = then > min(last + study.join_timeout, refused + REGISTERING)
-                if is_late or not _may_pass(words):
-                    raise StudyError(_translated(words, study, logs)) from None
-                now = _not_yet(words, study)
+                    while not desk.told:
+                        node.step()
+                    node.linger(LINGER)
+                return _ended(desk)
+            except FleetError as error:
+                logging.getLogger("unpooled.study").warning("%s", error)
+                if desk.told:  # and only its receipt was lost
+                    return _ended(desk)
+                then = time.monotonic()
+                if is_connected:
+                    last, refused = then, float("inf")
+                    now = f"the connection to {study.address} is lost; trying again"
+                else:
+                    is_refused = isinstance(error, RefusedError)
+                    refused = min(refused, then) if is_refused else float("inf")
+                    is_late = then > min(last + study.join_timeout, refused + REGISTERING)
+                    if is_late or isinstance(error, ClockError | UntrustedError):
+                        raise StudyError(_translated(error, study, logs)) from None
+                    now = _not_yet(error, study)
             if now != said:
                 say(now)
                 said = now
             time.sleep(PAUSE)
 
 
-def _may_pass(words: str) -> bool:
-    """Whether the coordinator may not be there yet, or may still be registering keys."""
-    return "Exit Code: 305" in words and "certificate" not in words.lower()
+def _key(path: Path | None) -> ec.EllipticCurvePrivateKey:
+    """The site's key; one for the moment where a study has none."""
+    if path is None:
+        return ec.generate_private_key(ec.SECP384R1())
+    key = serialization.load_ssh_private_key(path.read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)  # see ``keys.check_site``
+    return key
 
 
-def _not_yet(words: str, study: Study) -> str:
-    if UNKNOWN in words:
+def _called(study: Study, ca: Path | None, key: ec.EllipticCurvePrivateKey) -> Fleet:
+    try:
+        return Fleet(study.address, ca, key)
+    except FleetError as error:
+        raise StudyError(str(error)) from None
+
+
+@contextlib.contextmanager
+def _logging(folder: Path) -> Iterator[None]:
+    """What goes wrong is written in full to a file of the site's, and to no terminal."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handler = logging.FileHandler(folder / LOG, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log = logging.getLogger("unpooled")
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        handler.close()
+
+
+def _not_yet(error: FleetError, study: Study) -> str:
+    if isinstance(error, RefusedError):
         return (
             f"{study.address} does not take this site in yet: it is starting, or has not let go of this "
             "site's last connection, which takes up to a minute; trying again"
@@ -81,19 +117,19 @@ def _ended(desk: StudyDesk) -> str:
     return str(said.get("done", ""))
 
 
-def _translated(words: str, study: Study, logs: Path) -> str:
-    """What Flower says, in words of a study."""
-    low, more = words.lower(), f" The log is {logs / 'supernode.log'}."
-    if UNKNOWN.lower() in low:
+def _translated(error: FleetError, study: Study, logs: Path) -> str:
+    """What went wrong, in words of a study."""
+    more = f" The log is {logs / LOG}."
+    if isinstance(error, ClockError):
+        return str(error)
+    if isinstance(error, RefusedError):
         return (
             f"{study.address} does not take this site's key: it was not made for this study, "
-            f"or another process has joined with it{more}"
+            f"or another process has joined with it.{more}"
         )
-    if "certificate_verify_failed" in low or "handshake failed" in low or "ssl_error" in low:
-        return f"{study.address} did not show a certificate that ca.crt vouches for.{more}"
-    if "did not connect" in low:
-        return (
-            f"no coordinator answered at {study.address} within {study.join_timeout:g} s "
-            f"(limits.join_timeout).{more}"
-        )
-    return f"{words.splitlines()[0].rstrip(':')}.{more}"
+    if isinstance(error, UntrustedError):
+        return f"{study.address} did not show a certificate that ca.crt vouches for ({error}).{more}"
+    return (
+        f"no coordinator answered at {study.address} within {study.join_timeout:g} s "
+        f"(limits.join_timeout): {error}.{more}"
+    )

@@ -144,6 +144,8 @@ def check_server(keys: Keys, host: str) -> None:
     secret = serialization.load_pem_private_key(keys.key.read_bytes(), None)
     if secret.public_key() != own.public_key():
         raise StudyError(f"{keys.key} is not the key of {keys.certificate}")
+    if not isinstance(secret, ec.EllipticCurvePrivateKey):
+        raise StudyError(f"{keys.key} is not a key on an elliptic curve, as `unpooled study keys` makes them")
     known = hosts_of(own)
     if host not in known and host not in ANYWHERE:
         raise StudyError(

@@ -22,7 +22,7 @@ from unpooled.study.config import Study, StudyError
 from unpooled.study.events import Watch
 from unpooled.versions import versions
 from unpooled.whole_file import whole_file
-from unpooled.wording import counted, printable
+from unpooled.wording import counted, part_of, printable
 
 INTERCEPT = "(intercept)"
 MOST_SHOWN = 40
@@ -116,7 +116,7 @@ class Result:
             f"  {counted(rows, 'row')} of {counted(len(self.rows), 'site')}: "
             + ", ".join(f"{site} {n}" for site, n in self.rows.items()),
             f"  λ = {self.lam:.6g}{chosen.get(str(study.lam), '')}",
-            f"  {kept} of {size} coefficients are not zero",
+            f"  {part_of(kept, size, 'coefficient')} not zero",
         ]
         if self.certificate is not None:
             reached = "reached" if self.converged else "NOT reached"

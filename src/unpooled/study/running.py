@@ -76,6 +76,7 @@ def run(
         for restart in range(RESTARTS + 1):
             config: dict[str, Setting] = {
                 "study": str(path.absolute()),
+                "keys": "" if keys is None else str(keys.absolute()),
                 "results": str(results.absolute()),
                 "events": str(events.absolute()),
                 "spare": str(follower.spare),

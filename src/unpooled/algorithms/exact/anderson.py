@@ -25,6 +25,7 @@ from unpooled.algorithms.exact.gradient_steps import (
     inner,
     inner_gradient,
     outer,
+    penalty_in_units,
     seen_curvature,
 )
 from unpooled.algorithms.exact.shrinkage import shrinkage
@@ -81,7 +82,7 @@ class AndersonProxGradient(GradientSolver):
         return self._ask(problem, state, a["v"] - a["inner_gradient"] / float(a["L"]), plain=True)
 
     def _ask(self, problem: BoundProblem, state: State, y: Float, plain: bool = False) -> State:
-        x = shrinkage(problem).prox(y, 1.0 / float(state.arrays["L"]))
+        x = penalty_in_units(problem, state.arrays).prox(y, 1.0 / float(state.arrays["L"]))
         asked = {"y": y, "next": outer(problem, state.arrays, x), "plain": np.array(plain)}
         return State(state.round, state.arrays | asked)
 

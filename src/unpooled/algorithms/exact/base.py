@@ -20,11 +20,13 @@ A state holds, once its first round is done:
     scales                     of the loss and of the gradient, for certificates
     dual                       the best lower bound of the optimal objective
     refused                    how many clients refused second-order statistics: too few rows; rare values
+    origin                     where there is one, all of this is for the rows x − origin
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -41,6 +43,7 @@ from unpooled.arrays import Array, Arrays, Float
 from unpooled.certificate import Certificate, certify, dual_bound, has_dual
 from unpooled.losses import Softmax
 from unpooled.problem import BoundProblem
+from unpooled.wording import part_of
 
 MOMENTS = ("mean_x", "mean_t", "mean_xt", "mean_yy", "floor", "rows")
 
@@ -70,6 +73,18 @@ class ExactSolver(ABC):
         """The state before the first round."""
         return State(0, {"start": w0, "refused": np.zeros(2, dtype=np.int64)})
 
+    def propose(self, problem: BoundProblem, state: State) -> State:
+        """The state with the next point to ask about; for solvers that do not know it after an update."""
+        return state
+
+    def exchange(self, states: Sequence[State]) -> Sequence[State]:
+        """States of the same rows at several λ, each with what the others have learnt."""
+        return states
+
+    def wants_proof(self, problem: BoundProblem, state: State) -> bool:
+        """Whether a round more can turn a KKT residual into a duality gap."""
+        return False
+
     @abstractmethod
     def broadcast(self, problem: BoundProblem, state: State) -> Arrays:
         """The question to every client."""
@@ -96,10 +111,11 @@ class ExactSolver(ABC):
         Softmax knows its intercepts, and a feature's coefficients where none is penalised, up to a number
         added to all of them; they are made to sum to zero.
         """
-        w, n, h = state.arrays["w"], problem.layout.n_coefficients, shrinkage(problem)
+        w, n, h = state.arrays["w"].copy(), problem.layout.n_coefficients, shrinkage(problem)
+        if "origin" in state.arrays:
+            w[n:] -= shift(problem, w, state.arrays["origin"])
         if not isinstance(problem.problem.loss, Softmax):
             return w
-        w = w.copy()
         w[n:] -= w[n:].mean() if w.size > n else 0.0
         if isinstance(h, Blocks) and h.free.size:
             W, is_free = w[:n].reshape(problem.layout.n_outputs, -1), np.zeros(n, dtype=bool)
@@ -145,6 +161,27 @@ def opened(problem: BoundProblem, state: State, total: Arrays) -> Arrays:
     return arrays | {"dual": np.array(bound(problem, arrays))}
 
 
+def shift(problem: BoundProblem, w: Float, origin: Float) -> Float:
+    """origin·w of each output: what an intercept takes over when rows lose ``origin``."""
+    return np.asarray(w[: problem.layout.n_coefficients].reshape(problem.layout.n_outputs, -1) @ origin)
+
+
+def centred(problem: BoundProblem, a: Arrays, origin: Float) -> Arrays:
+    """The facts of an opening for the rows x − origin; questions carry the origin from then on.
+
+    Means that are large beside the spread cost digits: of the gradient, whose noise is then larger than a
+    small λ, and of the Hessian.
+    """
+    n, w, g = problem.layout.n_coefficients, a["w"].copy(), a["gradient"].copy()
+    w[n:] += shift(problem, w, origin)
+    g[:n] -= np.multiply.outer(g[n:], origin).ravel()
+    moved = {
+        "mean_x": a["mean_x"] - origin,
+        "mean_xt": a["mean_xt"] - np.multiply.outer(a["mean_t"], origin).ravel(),
+    }
+    return a | moved | {"w": w, "gradient": g, "origin": origin}
+
+
 def refused(total: Arrays) -> Array:
     """How many clients refused: for too few rows, for rare values."""
     return np.array([int(total.get("refused_rows", 0)), int(total.get("refused_columns", 0))])
@@ -153,11 +190,10 @@ def refused(total: Arrays) -> Array:
 def reasons(counts: Array, n_clients: int, least: int) -> str:
     """Why so many clients ``refused`` to send second-order statistics; empty where none did."""
     rows, values = (int(count) for count in counts)
-    found = [f"{rows} of {n_clients} clients have fewer than {least} rows"] if rows else []
+    found = [f"{part_of(rows, n_clients, 'client', 'has', 'have')} fewer than {least} rows"] if rows else []
     if values:
-        found.append(
-            f"{values} of {n_clients} clients have a column in which fewer than {least} rows stand out"
-        )
+        who = part_of(values, n_clients, "client", "has", "have")
+        found.append(f"{who} a column in which fewer than {least} rows stand out")
     return " and ".join(found)
 
 
@@ -165,6 +201,6 @@ def bound(problem: BoundProblem, arrays: Arrays) -> float:
     """The best lower bound of the optimal objective, this point's included."""
     h = shrinkage(problem)
     if not has_dual(problem, h):
-        return -np.inf
+        return float(arrays["dual"])
     here = dual_bound(problem, h, arrays["w"], float(arrays["loss"]), arrays["gradient"], arrays)
     return max(float(arrays["dual"]), here)

@@ -22,9 +22,9 @@ from unpooled.algorithms.exact.gradient_steps import (
     inner,
     inner_gradient,
     outer,
+    penalty_in_units,
     seen_curvature,
 )
-from unpooled.algorithms.exact.shrinkage import shrinkage
 from unpooled.arrays import Arrays
 from unpooled.problem import BoundProblem
 
@@ -66,7 +66,7 @@ class Fista(GradientSolver):
     def _step(self, problem: BoundProblem, state: State) -> State:
         a = dict(state.arrays)
         L, t = float(a["L"]), float(a["t"])
-        x = shrinkage(problem).prox(a["v"] - a["inner_gradient"] / L, 1.0 / L)
+        x = penalty_in_units(problem, a).prox(a["v"] - a["inner_gradient"] / L, 1.0 / L)
         if float((a["v"] - x) @ (x - a["x"])) > 0.0:
             t = 1.0
         later = 0.5 + float(np.sqrt(0.25 + t * t))

@@ -20,6 +20,7 @@ from unpooled.ledger import Ledger
 from unpooled.problem import BoundProblem
 
 PATIENCE = 40  # rounds without a smaller gap
+FALL = 1e-12  # of the objective in so many rounds that is more than rounding, relative
 
 
 @dataclass
@@ -40,13 +41,23 @@ class Solve:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether the last rounds have brought nothing: rounding is reached, or there is no optimum."""
-        gaps = [gap for _, _, gap in self.history]
-        return len(gaps) > PATIENCE and min(gaps[-PATIENCE:]) >= min(gaps[:-PATIENCE])
+        """Whether the last rounds have brought nothing: rounding is reached, or there is no optimum.
+
+        Neither a smaller gap nor, by more than rounding, a smaller objective: a gap can rest for long while
+        the objective still falls.
+        """
+        if len(self.history) <= PATIENCE:
+            return False
+        _, objectives, gaps = np.array(self.history).T
+        before, now = objectives[:-PATIENCE].min(), objectives[-PATIENCE:].min()
+        falls = now < before - FALL * abs(before)
+        return bool(gaps[-PATIENCE:].min() >= gaps[:-PATIENCE].min() and not falls)
 
     def is_done(self, tol: float) -> bool:
         """Whether the certificate is good enough, or nothing can become of it."""
         good = self.certificate is not None and self.certificate.relative <= tol
+        if good and self.solver.wants_proof(self.problem, self.state):
+            good = False
         return good or self.is_refused or self.is_stalled or self.solver.is_final(self.state)
 
     def certify(self, round: int) -> None:
@@ -73,11 +84,15 @@ class Server:
 
     def step(self, solves: Sequence[Solve]) -> None:
         """One round for all of them."""
+        for solve in solves:
+            solve.state = solve.solver.propose(solve.problem, solve.state)
         questions = [
             Question(s.solver, s.problem, s.solver.broadcast(s.problem, s.state), s.fold) for s in solves
         ]
         for solve, total in zip(solves, self.ask(questions), strict=True):
             solve.state = solve.solver.server_update(solve.problem, solve.state, total)
+        exchange(solves)
+        for solve in solves:
             solve.certify(self.ledger.rounds)
 
     def run(self, solves: Sequence[Solve], tol: float, max_rounds: int) -> None:
@@ -87,6 +102,16 @@ class Server:
             if not open_ones:
                 return
             self.step(open_ones)
+
+
+def exchange(solves: Sequence[Solve]) -> None:
+    """Solves of the same rows learn from each other's answers."""
+    alike: dict[Fold | None, list[Solve]] = {}
+    for solve in solves:
+        alike.setdefault(solve.fold, []).append(solve)
+    for group in alike.values():
+        for solve, state in zip(group, group[0].solver.exchange([s.state for s in group]), strict=True):
+            solve.state = state
 
 
 def columns(history: list[tuple[int, float, float]]) -> dict[str, np.ndarray[Any, Any]]:

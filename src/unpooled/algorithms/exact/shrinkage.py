@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -112,6 +112,12 @@ class Blocks(Shrinkage):
             out[part] = np.square(excess) @ (0.5 / ridge)
         return out
 
+    def in_units(self, units: Float) -> Blocks:
+        """h as a function of v = units·w; coordinates of a group have the same unit."""
+        of_group = np.ones(len(self.weight))
+        of_group[self.of] = units
+        return Blocks(self.of, self.weight / of_group, self.ridge / np.square(units), self.n_intercepts)
+
     def within(self, working: Array) -> Blocks:
         """The same on some coordinates, which hold whole groups."""
         groups, of = np.unique(self.of[working], return_inverse=True)
@@ -165,6 +171,11 @@ class Foreign(Shrinkage):
     def prox(self, v: Float, step: float) -> Float:
         """Its prox."""
         return self.problem.prox(v.copy(), step)
+
+    def of_coefficients(self) -> Foreign:
+        """The same on the coefficients alone, for a server that has taken the intercepts out."""
+        layout = replace(self.problem.layout, n_intercepts=0)
+        return Foreign(BoundProblem(replace(self.problem.problem, intercept=False), layout))
 
 
 def shrinkage(problem: BoundProblem) -> Shrinkage:

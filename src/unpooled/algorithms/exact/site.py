@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,16 @@ from unpooled.arrays import Array, Float
 from unpooled.client import Client
 from unpooled.validation import blocks, is_sparse
 
+FLAT = 1e-12  # of a value: a column whose other values are as near to it is constant
+
 
 @dataclass(frozen=True, eq=False)
 class Site:
     """Rows X (n, p), targets y (n,) and ``share`` (n,), the s_i/n_k whose sum over a whole client is one.
 
-    Sums over rows are weighted with ``share``, so that Σ_k π_k of them is the mean over all rows.
+    Sums over rows are weighted with ``share``, so that Σ_k π_k of them is the mean over all rows. With an
+    ``origin``, margins and sums are those of the rows x − origin; dense rows are then centred one by one, so
+    that large means take no digits from small differences.
     """
 
     X: Any
@@ -24,6 +30,7 @@ class Site:
     share: Float
     is_weighted: bool
     rest: Site | None = None  # the client's other rows, where these are a fold left out
+    origin: Float | None = None
 
     @classmethod
     def of(cls, client: Client) -> Site:
@@ -38,6 +45,30 @@ class Site:
         """How many rows there are."""
         return len(self.y)
 
+    @cached_property
+    def constant(self) -> Array:
+        """Which columns (p,) have one value in all rows that count, up to rounding."""
+        X, p = self.X, self.X.shape[1]
+        if not self.share.all():
+            X = X[self.share > 0.0]
+        n, found = X.shape[0], np.zeros(p, dtype=bool)
+        if n == 0:
+            return ~found
+        left = np.arange(p)
+        if is_sparse(X):
+            filled = np.bincount(X.indices[X.data != 0], minlength=p)
+            found[filled == 0] = True
+            left = np.flatnonzero(filled == n)
+            X = X[:, left].toarray()
+        first, at = np.asarray(X[0], dtype=np.float64), np.arange(X.shape[1])
+        for part in (slice(0, 2), *blocks(n, max(p, 1))):  # two rows settle it for nearly all columns
+            D = np.abs(np.asarray(X[part, at], dtype=np.float64) - first[at])
+            at = at[(FLAT * np.abs(first[at]) >= D).all(axis=0)]
+            if not at.size:
+                break
+        found[left[at]] = True
+        return found
+
     def rows(self, chosen: Array) -> Site:
         """Some of the rows, with their shares as they were."""
         return Site(self.X[chosen], self.y[chosen], self.share[chosen], self.is_weighted)
@@ -45,17 +76,31 @@ class Site:
     def margins(self, w: Float, n_outputs: int) -> Float:
         """Z = XW + b, shape (n, C), for a flat w: C times p coefficients, then perhaps C intercepts."""
         p = self.X.shape[1]
-        Z = np.asarray(self.X @ w[: n_outputs * p].reshape(n_outputs, p).T, dtype=np.float64)
+        W = w[: n_outputs * p].reshape(n_outputs, p).T
+        Z = np.asarray(self.X @ W, dtype=np.float64)
+        if self.origin is not None:
+            Z = Z - self.origin @ W
         return Z + w[n_outputs * p :] if w.size > n_outputs * p else Z
 
     def pull_back(self, U: Float, intercept: bool) -> Float:
         """Σ_i share_i x_i U_i as a flat vector, with the intercepts' Σ_i share_i U_i behind it."""
         U = self.share[:, None] * U
-        flat = np.asarray(self.X.T @ U, dtype=np.float64).T.ravel()
-        return np.concatenate([flat, U.sum(axis=0)]) if intercept else flat
+        if self.origin is None:
+            flat = np.asarray(self.X.T @ U, dtype=np.float64).T
+        elif is_sparse(self.X):
+            flat = np.asarray(self.X.T @ U).T - np.multiply.outer(U.sum(axis=0), self.origin)
+        else:
+            flat = np.zeros((U.shape[1], len(self.origin)))
+            for part in blocks(self.n_rows, len(self.origin)):
+                flat += U[part].T @ (self.X[part] - self.origin)
+        return np.concatenate([flat.ravel(), U.sum(axis=0)]) if intercept else flat.ravel()
+
+    def less(self, origin: Float) -> Site:
+        """The same rows, less ``origin``."""
+        return replace(self, origin=origin)
 
     def columns(self, chosen: Array) -> Any:
-        """Columns of [X, 1]; index p is the column of ones."""
+        """Columns of [X, 1] as they are stored; index p is the column of ones."""
         p = self.X.shape[1]
         of_X = chosen[chosen < p]
         A = self.X[:, of_X] if len(of_X) < p else self.X
@@ -68,27 +113,46 @@ class Site:
             return sparse.hstack([A, sparse.csr_array(ones)], format="csr")
         return np.concatenate([A, ones], axis=1)
 
+    def blocks_of(self, chosen: Array, width: int) -> Iterator[tuple[slice, Float]]:
+        """The same, dense and less the origin, a block of rows at a time; ``width`` numbers come of a row."""
+        A, shift = self.columns(chosen), self.shift(chosen)
+        for part in blocks(self.n_rows, max(width, 1)):
+            B = A[part].toarray() if is_sparse(A) else np.asarray(A[part], dtype=np.float64)
+            yield part, B if shift is None else B - shift
+
+    def shift(self, chosen: Array, center: Float | None = None) -> Float | None:
+        """What is taken off these columns of [X, 1]: the origin, and ``center`` (less the origin) on top."""
+        if self.origin is None:
+            return center
+        own = np.append(self.origin, 0.0)[chosen]
+        return own if center is None else own + center
+
     def gram(self, chosen: Array, weight: Float, center: Float | None = None) -> Float:
         """Aᵀ diag(weight) A for the columns A of [X, 1], ``center`` taken off each row first; weight ≥ 0.
 
         ``chosen`` is sorted, so that the column of ones is the last.
         """
-        root, A = np.sqrt(weight)[:, None], self.columns(chosen)
+        root, A, shift = np.sqrt(weight)[:, None], self.columns(chosen), self.shift(chosen, center)
         if is_sparse(A):
             from scipy import sparse
 
             S: Any = sparse.csr_array(A.multiply(root))
             G = np.asarray((S.T @ S).toarray(), dtype=np.float64)
-            if center is None:
+            if shift is None:
                 return G
-            moved = np.multiply.outer(A.T @ weight - 0.5 * weight.sum() * center, center)
+            moved = np.multiply.outer(A.T @ weight - 0.5 * weight.sum() * shift, shift)
             return np.asarray(G - moved - moved.T)
         total = np.zeros((len(chosen), len(chosen)))
         for part in blocks(self.n_rows, max(len(chosen), 1)):
             B = np.asarray(A[part], dtype=np.float64)
-            B = (B if center is None else B - center) * root[part]
+            B = (B if shift is None else B - shift) * root[part]
             total += B.T @ B
         return total
+
+    def totals(self, weight: Float) -> Float:
+        """Σ_i weight_i x_i."""
+        sums = np.asarray(self.X.T @ weight, dtype=np.float64)
+        return sums if self.origin is None else sums - weight.sum() * self.origin
 
 
 def packed(H: Float) -> Float:

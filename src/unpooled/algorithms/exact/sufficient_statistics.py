@@ -17,8 +17,8 @@ import numpy as np
 from unpooled.algorithms.base import State
 from unpooled.algorithms.exact.base import ExactSolver, bound, opened, refused
 from unpooled.algorithms.exact.quadratic import accelerated, minimise
-from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
-from unpooled.algorithms.exact.site import unpacked
+from unpooled.algorithms.exact.shrinkage import Blocks, Foreign, shrinkage
+from unpooled.algorithms.exact.site import FLAT, unpacked
 from unpooled.arrays import Arrays, Float
 from unpooled.certificate import quadratic_bound
 from unpooled.losses import Squared
@@ -50,7 +50,8 @@ class SufficientStatistics(ExactSolver):
     def server_update(self, problem: BoundProblem, state: State, total: Arrays) -> State:
         """Solve, or ask for centred statistics."""
         if refused(total).any():
-            return State(state.round + 1, state.arrays | {"refused": refused(total)})
+            sent = {f"sent/{name}": array for name, array in total.items()}  # for whoever takes over
+            return State(state.round + 1, state.arrays | {"refused": refused(total)} | sent)
         arrays = opened(problem, state, total)
         p = problem.layout.n_coefficients
         arrays["gram"] = unpacked(total["gram"], p)
@@ -73,7 +74,7 @@ class SufficientStatistics(ExactSolver):
         if isinstance(h, Blocks):
             v = minimise(H, c, h.within(np.arange(p)), a["solution"], thorough=True)
         else:
-            v = accelerated(H, c, h, a["solution"])
+            v = accelerated(H, c, h.of_coefficients() if isinstance(h, Foreign) else h, a["solution"])
         Hv = H @ v
         loss = max(0.5 * yy + float(v @ (0.5 * Hv - c)), 0.0)
         w, gradient = v, Hv - c
@@ -99,8 +100,8 @@ def quadratic(problem: BoundProblem, a: Arrays) -> tuple[Float, Float, float]:
     if not problem.layout.n_intercepts:
         return a["gram"], a["mean_xt"], float(a["mean_yy"])
     x, t = a["mean_x"], float(a["mean_t"][0])
-    return (
-        a["gram"] - np.multiply.outer(x, x),
-        a["mean_xt"] - t * x,
-        float(a["mean_yy"]) - t * t,
-    )
+    H, c = a["gram"] - np.multiply.outer(x, x), a["mean_xt"] - t * x
+    if "center" in a:  # what centring left of a constant column is rounding
+        constant = np.diag(H) <= np.square(FLAT * a["center"][: len(c)])
+        H, c = np.where(constant[:, None] | constant, 0.0, H), np.where(constant, 0.0, c)
+    return H, c, float(a["mean_yy"]) - t * t
