@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as without_markup
 from rich.table import Table as Shown
 
 from unpooled.study.commands import complaints, end_as_interrupted
+from unpooled.wording import printable
 
 if TYPE_CHECKING:
     from unpooled.study.config import Study
@@ -113,6 +114,11 @@ def _results(told: Mapping[str, Any], folder: Path) -> None:
         out.print(f"[green]✓[/] {escape(str(folder))}: {names}", soft_wrap=True)
 
 
+def escape(text: str) -> str:
+    """A text of others, as it may stand among ours."""
+    return without_markup(printable(text))
+
+
 def _opened(
     path: Path, data: Path, site: str | None, refuse: str
 ) -> tuple[Study, str, Table, tuple[str, ...]]:
@@ -203,7 +209,9 @@ def _said(request: Any, reply: Any) -> None:
         out.print(f"  [dim]{now}[/] [yellow]refused[/]: {escape(str(reply.spec[REFUSED]))}", soft_wrap=True)
         return
     name, (what, size) = NAMES.get(request.kind, request.kind), words_of(request, reply)
-    out.print(f"  [dim]{now}[/] [bold]{name}[/]: {escape(what)} [dim]({megabytes(size)})[/]", soft_wrap=True)
+    out.print(
+        f"  [dim]{now}[/] [bold]{escape(name)}[/]: {escape(what)} [dim]({megabytes(size)})[/]", soft_wrap=True
+    )
 
 
 def _told(text: str) -> None:
