@@ -15,6 +15,7 @@ from unpooled.study import table
 from unpooled.study.config import StoppedError, StudyError
 from unpooled.study.coordinator import run_study
 from unpooled.study.desk import StudyDesk
+from unpooled.study.patience import REFUSED
 
 ATTACKER = "genf"
 
@@ -131,6 +132,22 @@ def test_a_forged_answer_names_the_forger_and_changes_nothing(files, tmp_path, k
     np.testing.assert_array_equal(without.coef, known[3].coef)
     assert without.intercept == known[3].intercept
     assert list(without.rows) == ["basel", "bern", "zurich"]
+
+
+def test_a_site_of_another_version_that_cannot_answer_is_named_with_its_version(files, tmp_path):
+    """A newer coordinator may ask what an older site does not understand."""
+    asked = study()
+
+    class Old(Direct):
+        def exchange(self, requests):
+            replies = super().exchange(requests)
+            if requests[ATTACKER].kind == "describe":
+                spec = {**replies[ATTACKER].spec, "versions": {"unpooled": "0.0.1"}}
+                return replies | {ATTACKER: Reply(spec, {})}
+            return replies | {ATTACKER: Reply({REFUSED: "TypeError; the site's own log says more"}, {})}
+
+    with pytest.raises(StoppedError, match=r"^genf: TypeError; .*; it runs unpooled 0\.0\.1, and this is"):
+        run_study(asked, Old(desks(asked, files)), tmp_path)
 
 
 def typo(folder, column):

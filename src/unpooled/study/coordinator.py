@@ -68,9 +68,8 @@ def run_study(
             result = attempt.result(without, began)
             break
         except SiteLostError as lost:
-            if isinstance(lost, BadReplyError):
-                lost = BadReplyError(attempt.with_versions(lost.reasons))
             if isinstance(lost, RefusalError | BadReplyError):
+                lost = type(lost)(attempt.with_versions(lost.reasons))
                 journal.forget(lost.reasons)  # they are to be asked again, now or should it be resumed
                 if journal.is_replayed:
                     continue
