@@ -8,7 +8,7 @@ WORDS = {
     "anchor": "column means",
     "conjugate": "dual objective",
     "curvature": "bounds of the curvature",
-    "diagonal": "diagonal of the Gram matrix or Hessian",
+    "diagonal": "sums of squares",
     "dual_gradient": "gradients",
     "floor": "least possible loss",
     "gradient": "gradients",

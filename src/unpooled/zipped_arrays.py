@@ -1,10 +1,11 @@
-"""NumPy arrays in a zip file, which is looked at before it is unpacked: what is too large is refused."""
+"""NumPy arrays in files and messages, looked at before they are unpacked: what is too large is refused."""
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -32,11 +33,21 @@ def check_size(archive: zipfile.ZipFile, most_bytes: int = MOST_BYTES, *, packed
 def read_array(archive: zipfile.ZipFile, name: str) -> Array:
     """An array, for which no more room is made than the member has bytes."""
     with archive.open(name) as member:
-        version = npy.read_magic(member)
-        read: Any = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, _, dtype = read(member, max_header_size=HEADER)
-        size = math.prod(shape) * dtype.itemsize
-        if dtype.hasobject or size > archive.getinfo(name).file_size:
-            raise ValueError(f"{name} is no array of {archive.getinfo(name).file_size} bytes")
+        check_header(member, archive.getinfo(name).file_size, name)
     with archive.open(name) as member:
         return np.asarray(npy.read_array(member, allow_pickle=False, max_header_size=HEADER))
+
+
+def array_of(data: bytes, name: str) -> Array:
+    """The same for an array in the bytes of a ``.npy`` file."""
+    check_header(io.BytesIO(data), len(data), name)
+    return np.asarray(npy.read_array(io.BytesIO(data), allow_pickle=False, max_header_size=HEADER))
+
+
+def check_header(file: IO[bytes], n_bytes: int, name: str) -> None:
+    """Refuse an array that claims more than so many bytes, or that would have to be unpickled."""
+    version = npy.read_magic(file)
+    read: Any = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read(file, max_header_size=HEADER)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize > n_bytes:
+        raise ValueError(f"{name} is no array of {n_bytes} bytes")

@@ -1,10 +1,12 @@
 """What is sent is what arrives, bit for bit."""
 
+import io
 import math
 
 import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord, RecordDict
+from numpy.lib import format as npy
 
 from unpooled.flower.records import NotOursError, reply_of, reply_record, request_of, request_record
 from unpooled.remote.messages import Reply, Request
@@ -62,3 +64,17 @@ def test_the_records_of_another_app_are_refused():
     other = RecordDict({"config": ConfigRecord({"lr": 0.1}), "arrays": ArrayRecord()})
     with pytest.raises(NotOursError, match=r"\['arrays', 'config'\]"):
         request_of(other)
+
+
+def test_what_claims_to_be_large_gets_no_room():
+    """Neither an array of 8 PB in 128 bytes, nor JSON that is nested without end: both are refused."""
+    header = io.BytesIO()
+    npy.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 50,)})
+    record = reply_record(Reply({}, {"gram": np.ones(3)}), "bern")
+    record["unpooled.arrays"]["gram"].data = header.getvalue()
+    with pytest.raises(ValueError, match="gram is no array of 128 bytes"):
+        reply_of(record)
+    record = reply_record(Reply({}, {}), "bern")
+    record["unpooled.spec"]["spec"] = 100_000 * "["
+    with pytest.raises(NotOursError, match="nested too deeply"):
+        reply_of(record)

@@ -43,6 +43,7 @@ def folder(tmp_path_factory):
         0.02,
         sites=list(SITES),
         address=f"127.0.0.1:{port}",
+        share_results=True,
         solver={"method": "fista", "tolerance": 1e-7},
         limits={"join_timeout": 300, "round_timeout": 300, "grace": 120},
     )
@@ -67,6 +68,16 @@ def site(folder, name, terminal=None):
     terminal = terminal or name
     arguments += ["--audit", f"{terminal}.jsonl", "--logs", f"logs/{terminal}"]
     return Terminal(folder, terminal, "site", "join", *arguments)
+
+
+def commands(folder):
+    """The command lines of Flower's processes that belong to a study."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"FLWR_HOME={folder}".encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return found
 
 
 def answered(folder, number):
@@ -94,9 +105,10 @@ def drama(folder, known):
 
         answered(folder, 2)
         superlink = int((folder / "results" / "logs" / ".superlink.pid").read_text())
+        seen.commands = commands(folder)
         os.kill(superlink, signal.SIGKILL)
         answered(folder, 4)
-        until(lambda: "exchange 4:" in first.words, "the terminal to say so")
+        until(lambda: "exchange 4 " in first.words, "the terminal to say so")
         first.kill()
         seen.first = first.words
         seen.kept = len(list((folder / "results" / "checkpoint").glob("0*.npz")))
@@ -122,8 +134,21 @@ def test_the_end_is_that_of_a_quiet_study(drama, folder, known):
     assert not (folder / "results" / "checkpoint").exists()
 
 
+def test_the_sites_have_the_results_too(drama, folder, known):
+    for site in SITES:
+        assert (folder / "results" / site / "coefficients.csv").read_bytes() == known[0]
+    assert "coefficients are not zero" in drama.basel
+    assert "results/bern: coefficients.csv, result.json, summary.txt" in drama.again
+
+
 def test_no_process_is_left(drama):
     assert drama.left == [set()] * 6
+
+
+def test_no_command_line_has_a_token(drama):
+    """With it, whoever reads command lines could speak for the run."""
+    assert any("flwr-serverapp" in each and "--token-file" in each for each in drama.commands)
+    assert not any("--token " in each for each in drama.commands)
 
 
 def test_two_sites_under_one_id_are_told_apart_by_nobody(drama):
@@ -134,7 +159,7 @@ def test_two_sites_under_one_id_are_told_apart_by_nobody(drama):
 
 def test_a_superlink_that_is_killed_is_started_again(drama):
     assert "the SuperLink ended (status 137); it is started again" in drama.first
-    asked = [int(number) for number in re.findall(r"exchange (\d+):", drama.first)]
+    asked = [int(number) for number in re.findall(r"exchange (\d+) ", drama.first)]
     assert set(asked) >= set(range(1, 5))
     assert all(b - a in (0, 1) for a, b in itertools.pairwise(asked))  # nothing is done twice
     assert "Traceback" not in drama.first
@@ -151,7 +176,7 @@ def test_a_killed_coordinator_goes_on_from_the_last_answer(drama, folder):
     status, words = drama.impatient
     assert status == 2
     assert "holds a study that was not finished: --resume goes on with it" in " ".join(words.split())
-    asked = [int(number) for number in re.findall(r"exchange (\d+):", drama.resumed)]
+    asked = [int(number) for number in re.findall(r"exchange (\d+) ", drama.resumed)]
     assert asked[0] == drama.kept + 1
     assert "Traceback" not in drama.resumed
 

@@ -11,6 +11,7 @@ import numpy as np
 from unpooled.arrays import Arrays
 from unpooled.flower.installed import app
 from unpooled.remote.messages import Reply, Request
+from unpooled.zipped_arrays import array_of
 
 SPEC, ARRAYS = "unpooled.spec", "unpooled.arrays"
 
@@ -48,7 +49,7 @@ def array_record(arrays: Arrays) -> Any:
 
 def arrays_of(record: Any) -> Arrays:
     """The arrays of an ArrayRecord."""
-    return {name: array.numpy() for name, array in record.items()}
+    return {name: array_of(array.data, name) for name, array in record.items()}
 
 
 def _record(head: dict[str, str], spec: Mapping[str, Any], arrays: Arrays) -> Any:
@@ -62,4 +63,7 @@ def _parts(record: Any) -> tuple[dict[str, Any], dict[str, Any], Arrays]:
     if SPEC not in record or ARRAYS not in record:
         raise NotOursError(f"a message has the records {sorted(record)}, not those of unpooled")
     head = dict(record[SPEC])
-    return head, json.loads(head.pop("spec")), arrays_of(record[ARRAYS])
+    try:
+        return head, json.loads(head.pop("spec")), arrays_of(record[ARRAYS])
+    except RecursionError:
+        raise NotOursError("a message is nested too deeply") from None

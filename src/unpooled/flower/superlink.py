@@ -28,6 +28,7 @@ from unpooled.flower.certificates import Certificates
 from unpooled.flower.environment import POLL_SECONDS, command, environment
 from unpooled.flower.guarded import Guarded, ProcessError
 from unpooled.flower.ports import ATTEMPTS, START_SECONDS, free_port, is_loopback
+from unpooled.flower.superexec import without_tokens
 
 if TYPE_CHECKING:
     from unpooled.flower.gateway import Gateway
@@ -132,7 +133,8 @@ class SuperLink:
             port = free_port(INSIDE)
             self._inside = f"{INSIDE}:{port}"
             self._write_home()
-            process = Guarded("superlink", self._command(port), self.folder, self._environment)
+            commands = without_tokens(self._environment, self.home / "commands")
+            process = Guarded("superlink", self._command(port), self.folder, commands)
             try:
                 process.until(functools.partial(_is_open, port), START_SECONDS, "take connections")
                 break

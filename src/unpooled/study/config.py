@@ -34,6 +34,7 @@ class Study:
     sites: tuple[str, ...]
     address: str
     results: str
+    share_results: bool
     target: str
     features: str | tuple[str, ...]
     categorical: Mapping[str, str | tuple[Any, ...]]

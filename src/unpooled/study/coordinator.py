@@ -32,6 +32,7 @@ from unpooled.study.fitting import Fitted, fitted
 from unpooled.study.journal import Journal
 from unpooled.study.patience import Patient, RefusalError, gathered
 from unpooled.study.results import Result, kept
+from unpooled.study.sharing import shared
 from unpooled.study.sites_data import Enveloped, SitesData, sites_data
 from unpooled.versions import versions
 from unpooled.wording import numbered
@@ -101,9 +102,10 @@ def run_study(
     place = kept(result, folder, watch)
     if patient.awaited and not journal.is_told:  # nobody was asked: they may be on their way back
         gathered(study, transport, patient.awaited, 0, watch)
-    told = {site: result.summary().splitlines()[0] for site in result.rows}
-    told |= {site: f"this site was left out: {why}" for site, why in without.items()}
-    _tell(transport, study, {site: {"done": said} for site, said in told.items()})
+    done = {"done": result.summary().splitlines()[0], **(shared(result) if study.share_results else {})}
+    told: dict[str, Mapping[str, Any]] = dict.fromkeys(result.rows, done)
+    told |= {site: {"done": f"this site was left out: {why}"} for site, why in without.items()}
+    _tell(transport, study, told)
     if place is None:  # nothing could be written: the answers are all that there is
         watch("done", {"folder": "", "summary": result.summary(), "csv": result.csv()})
         return result

@@ -20,6 +20,7 @@ from unpooled.study.description import describe, unfits
 from unpooled.study.design import encoded, federated
 from unpooled.study.envelope import Envelope, opened
 from unpooled.study.patience import REFUSED
+from unpooled.study.sharing import RESULTS
 from unpooled.study.table import Table
 from unpooled.wording import printable
 
@@ -82,7 +83,10 @@ class StudyDesk:
                 raise StudyError("its study.toml is another one: " + "; ".join(differ))
             return Reply(describe(self.study, self.site, self.table, self.refuses).plain(), {})
         if request.kind == "tell":
-            self.told.append(_printable(inner.spec))
+            said = {name: _printable(each) for name, each in inner.spec.items() if name != RESULTS}
+            if RESULTS in inner.spec and self.study.share_results:
+                said[RESULTS] = inner.spec[RESULTS]  # made plain when it is shown or written
+            self.told.append(said)
             return Reply({}, {})
         if envelope.digest != self.study.digest:
             raise StudyError("its study.toml is not the coordinator's")
@@ -129,8 +133,6 @@ class StudyDesk:
 
 def _printable(said: Any) -> Any:
     """What the coordinator says at the end, as it may stand on a terminal."""
-    if isinstance(said, Mapping):
-        return {printable(str(name)): _printable(each) for name, each in said.items()}
     return [printable(str(each)) for each in said] if isinstance(said, list) else printable(str(said))
 
 

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -16,6 +17,7 @@ from unpooled.flower.node import Node
 from unpooled.flower.signing import Authority
 from unpooled.study.config import Study, StudyError
 from unpooled.study.desk import StudyDesk
+from unpooled.wording import printable
 
 REGISTERING = 180.0  # seconds in which a coordinator registers all keys, or gives up one that was killed
 PAUSE = 2.0  # seconds until the next try to connect
@@ -83,12 +85,23 @@ def _called(study: Study, ca: Path | None, key: ec.EllipticCurvePrivateKey) -> F
         raise StudyError(str(error)) from None
 
 
+class _Plain(logging.Formatter):
+    """Spells out in what others say what would control the terminal of whoever reads the log."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # logging's name
+        record.message = printable(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:
+        return printable(super().formatException(ei), lines=True)
+
+
 @contextlib.contextmanager
 def _logging(folder: Path) -> Iterator[None]:
     """What goes wrong is written in full to a file of the site's, and to no terminal."""
     folder.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(folder / LOG, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(_Plain("%(asctime)s %(levelname)s %(message)s"))
     log = logging.getLogger("unpooled")
     log.addHandler(handler)
     try:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,19 +81,8 @@ class Result:
                 yield Term(name, column, level, label, float(value))
 
     def csv(self) -> str:
-        """The table of coefficients, every digit of them.
-
-        A name that a spreadsheet would take for a formula has an apostrophe in front; letters that control a
-        terminal are spelt out.
-        """
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        with_class = self.coef.ndim == 2
-        writer.writerow(["term", "feature", "level", *(["class"] if with_class else []), "coefficient"])
-        for t in self.terms():
-            cells = [t.term, t.feature, t.level, *([t.label] if with_class else [])]
-            writer.writerow([*map(_cell, cells), repr(t.value)])
-        return text.getvalue()
+        """The table of coefficients, every digit of them."""
+        return table_text(self.terms(), self.coef.ndim == 2)
 
     def plain(self) -> dict[str, Any]:
         """All of it, as JSON has it."""
@@ -145,15 +134,35 @@ class Result:
         return lines if more <= 0 else [*lines[:MOST_SHOWN], f"  … and {more} more, see coefficients.csv"]
 
 
+def table_text(terms: Iterable[Term], with_class: bool) -> str:
+    """A table of coefficients as CSV.
+
+    A name that a spreadsheet would take for a formula has an apostrophe in front; letters that control a
+    terminal are spelt out.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["term", "feature", "level", *(["class"] if with_class else []), "coefficient"])
+    for t in terms:
+        cells = [t.term, t.feature, t.level, *([t.label] if with_class else [])]
+        writer.writerow([*map(_cell, cells), repr(t.value)])
+    return text.getvalue()
+
+
 def write(result: Result, folder: Path) -> list[Path]:
     """Write coefficients.csv, result.json and summary.txt, each whole or not at all."""
     texts = {
         "coefficients.csv": result.csv(),
-        "result.json": _json(result.plain()),
+        "result.json": json_text(result.plain()),
         "summary.txt": result.summary(),
     }
     if result.curve:
         texts["lambdas.csv"] = _columns(result.curve)
+    return written(texts, folder)
+
+
+def written(texts: Mapping[str, str], folder: Path) -> list[Path]:
+    """Write files by name."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
@@ -192,9 +201,9 @@ def _cell(name: str) -> str:
     return f"'{printable(name)}" if name.startswith(FORMULA) else printable(name)
 
 
-def _json(plain: Mapping[str, Any]) -> str:
+def json_text(plain: Mapping[str, Any]) -> str:
     """Readable, but for letters that would control a terminal."""
-    text = json.dumps(_finite(plain), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(finite(plain), indent=1, ensure_ascii=False) + "\n"
     controls = {each for each in text if each != "\n" and printable(each) != each}
     return text.translate({ord(each): json.dumps(each)[1:-1] for each in controls})
 
@@ -207,10 +216,10 @@ def _columns(curve: Mapping[str, list[float]]) -> str:
     return text.getvalue()
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Infinite numbers as texts: JSON has none."""
     if isinstance(value, Mapping):
-        return {name: _finite(each) for name, each in value.items()}
+        return {name: finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value

@@ -34,7 +34,8 @@ KEYS = (
     Key("", "name", "name", checks.text, REQUIRED, "what the study is called"),
     Key("", "sites", "sites", checks.site_ids, REQUIRED, "one id a site, as it will sign in"),
     Key("", "address", "address", checks.address, "127.0.0.1:9092", "where sites reach the coordinator"),
-    Key("", "results", "results", checks.text, "results", "folder of the results, at the coordinator"),
+    Key("", "results", "results", checks.text, "results", "folder of the results, beside this file"),
+    Key("", "share_results", "share_results", checks.flag, False, "whether sites are given the results"),
     Key("data", "target", "target", checks.text, REQUIRED, "the column to be explained"),
     Key("data", "features", "features", checks.features, "all", 'columns, or "all" that the sites have'),
     Key(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as without_markup
 from rich.table import Table as Shown
 
 from unpooled.study.commands import complaints, end_as_interrupted
+from unpooled.wording import printable
 
 if TYPE_CHECKING:
     from unpooled.study.config import Study
@@ -95,9 +97,26 @@ def join(
         except KeyboardInterrupt:
             out.print("Stopped. The study may go on without this site; join again to come back.")
             raise typer.Exit(130) from None
-    out.print(f"[green]✓[/] The study is over: {escape(ended)}", soft_wrap=True)
+        out.print(f"[green]✓[/] The study is over: {escape(ended)}", soft_wrap=True)
+        _results(desk.told[-1], study.parent / asked.results / name)
     if audit is not None:
         out.print(f"  What left this site is in {audit} ({desk.answers} answers).", soft_wrap=True)
+
+
+def _results(told: Mapping[str, Any], folder: Path) -> None:
+    """Show and keep the results, where the study gives them to the sites."""
+    from unpooled.study.sharing import keep, summary_of
+
+    out.print(summary_of(told), markup=False, soft_wrap=True, end="")
+    written = keep(told, folder)
+    if written:
+        names = ", ".join(path.name for path in written)
+        out.print(f"[green]✓[/] {escape(str(folder))}: {names}", soft_wrap=True)
+
+
+def escape(text: str) -> str:
+    """A text of others, as it may stand among ours."""
+    return without_markup(printable(text))
 
 
 def _opened(
@@ -190,7 +209,9 @@ def _said(request: Any, reply: Any) -> None:
         out.print(f"  [dim]{now}[/] [yellow]refused[/]: {escape(str(reply.spec[REFUSED]))}", soft_wrap=True)
         return
     name, (what, size) = NAMES.get(request.kind, request.kind), words_of(request, reply)
-    out.print(f"  [dim]{now}[/] [bold]{name}[/]: {escape(what)} [dim]({megabytes(size)})[/]", soft_wrap=True)
+    out.print(
+        f"  [dim]{now}[/] [bold]{escape(name)}[/]: {escape(what)} [dim]({megabytes(size)})[/]", soft_wrap=True
+    )
 
 
 def _told(text: str) -> None:
