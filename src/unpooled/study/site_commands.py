@@ -39,7 +39,7 @@ def check(study: StudyFile, data: DataFile, site: SiteName = None, refuse: Refus
 
     with complaints():
         asked, name, table, kinds = _opened(study, data, site, refuse)
-        found = _unfits(asked, table)
+        found = _unfits(asked, table, name)
         _about(asked, name, table)
         if found:
             _refused(found)
@@ -83,7 +83,7 @@ def join(
             ca = own.with_name("ca.crt")
             check_site(own, ca)
         _about(asked, name, table)
-        found = _unfits(asked, table)
+        found = _unfits(asked, table, name)
         if found:
             _refused(found)
             raise typer.Exit(2)
@@ -138,10 +138,10 @@ def _key_beside(path: Path) -> Path:
     return beside[0]
 
 
-def _unfits(study: Study, table: Table) -> list[Unfit]:
+def _unfits(study: Study, table: Table, site: str) -> list[Unfit]:
     from unpooled.study.description import unfits
 
-    return unfits(study, table)
+    return unfits(study, table, site)
 
 
 def _about(study: Study, site: str, table: Table) -> None:
