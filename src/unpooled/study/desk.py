@@ -123,7 +123,7 @@ class StudyDesk:
             gone = [name for name in self.study.features if name not in agreement.features]
             if gone:
                 self.note(
-                    f"{listing(gone)} took no part: at a site, too few rows stand out there (data.rare)"
+                    f"left out, for at a site too few rows stand out there (data.rare): {listing(gone)}"
                 )
 
 
