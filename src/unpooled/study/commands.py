@@ -25,6 +25,9 @@ def init(
     address: Annotated[str | None, typer.Option(help="Where sites reach the coordinator: host:port.")] = None,
     target: Annotated[str | None, typer.Option(help="The column to be explained.")] = None,
     features: Annotated[str | None, typer.Option(help="Columns, separated by commas; or all.")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="A site's table, to take the features from.")
+    ] = None,
     categorical: Annotated[str | None, typer.Option(help="Those with levels to agree on.")] = None,
     model: Annotated[str | None, typer.Option(help="lasso, elastic net, logistic, …")] = None,
     lam: Annotated[str | None, typer.Option("--lambda", help="A number, path or cv.")] = None,
@@ -57,17 +60,19 @@ def init(
         answers: dict[str, Any] = {"name": asked(name, "Name of the study", "study")}
         answers["sites"] = _list(asked(sites, "Ids of the sites (separated by commas)", None))
         answers["address"] = asked(address, "Address at which sites reach you (host:port)", "127.0.0.1:9092")
-        data: dict[str, Any] = {"target": asked(target, "Target (the column to be explained)", None)}
-        chosen = asked(features, "Features (separated by commas, or all)", "all")
-        data["features"] = "all" if chosen == "all" else _list(chosen)
+        told: dict[str, Any] = {"target": asked(target, "Target (the column to be explained)", None)}
+        columns = None if data is None else _columns(data, told["target"])
+        default = None if columns is None else ", ".join(columns)
+        chosen = asked(features, "Features (separated by commas)", default)
+        told["features"] = _list(chosen) if chosen != "all" else columns or "all"
         levels = _list(asked(categorical, "Categorical columns among them (separated by commas)", ""))
-        data["categorical"] = dict.fromkeys(levels, "agree")
-        data["missing"] = asked(missing, "Missing numbers (refuse, mean)", "refuse")
+        told["categorical"] = dict.fromkeys(levels, "agree")
+        told["missing"] = asked(missing, "Missing numbers (refuse, mean)", "refuse")
         kind = asked(model, f"Model ({', '.join(MODELS)})", "lasso")
         penalty = asked(lam, "λ (a number, path, cv)", "cv")
         limits = {"minimum_rows": _number(asked(minimum_rows, "Rows that a site must have", "10"))}
         study = parse(
-            {**answers, "data": data, "model": {"kind": kind, "lambda": _number(penalty)}, "limits": limits}
+            {**answers, "data": told, "model": {"kind": kind, "lambda": _number(penalty)}, "limits": limits}
         )
         writing.write(study, path)
     out.print(f"[green]✓[/] {path} is written. Read it through: it has more settings than these.")
@@ -179,6 +184,23 @@ def _escaped(error: Exception) -> str:
     from rich.markup import escape
 
     return escape(str(error))
+
+
+def _columns(path: Path, target: str) -> list[str]:
+    """The columns of a table but the target and what looks like an identifier."""
+    from unpooled.study.columns import looks_like_id
+    from unpooled.study.table import read
+
+    table, kept = read(path), []
+    for name in table.columns:
+        why = looks_like_id(name, table)
+        if why and name != target:
+            out.print(
+                f"  {name!r} is not among the features: it looks like an identifier ({why})", markup=False
+            )
+        elif name != target:
+            kept.append(name)
+    return kept
 
 
 def _list(text: str) -> list[str]:

@@ -151,7 +151,7 @@ def parse(given: Mapping[str, Any]) -> Study:
         fields["minimum_sites"] = len(fields["sites"])
     if fields["l1_ratio"] is None:
         fields["l1_ratio"] = 0.5 if fields["model"] == "elastic net" else 1.0
-    questions, requests = _needed(fields)
+    questions, requests = needed(fields)
     fields["max_questions"] = fields["max_questions"] or questions
     fields["max_requests"] = fields["max_requests"] or requests
     study = Study(**fields)
@@ -159,7 +159,7 @@ def parse(given: Mapping[str, Any]) -> Study:
     return study
 
 
-def _needed(fields: Mapping[str, Any]) -> tuple[int, int]:
+def needed(fields: Mapping[str, Any]) -> tuple[int, int]:
     """How many questions a request has, and how many requests a site gets, at most, in an honest study.
 
     A site that is lost for good makes everything begin again without it.

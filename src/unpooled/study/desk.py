@@ -1,7 +1,8 @@
 """A site in a study: it describes its table, prepares its rows as agreed, and answers what it may.
 
 Every request is held against the site's own copy of the study (``policy``), every reply against what the
-site refuses; then it is written to the audit file, and only then given to whatever carries it.
+site refuses; then its owner may be asked, it is written to the audit file, and only then given to whatever
+carries it.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ class StudyDesk:
     Parameters
     ----------
     study, site, table : whose rows in which study.
-    audit : where replies are written before they leave.
+    audit : where questions and replies are written before these leave.
     refuses : kinds of statistics that do not leave, such as "gram" and "hessian".
     say : told of every request and reply, once the reply may leave.
     note : told in words what the sites have agreed to leave out.
+    approve : asked whether an answer may leave, before it does.
     """
 
     def __init__(
@@ -52,9 +54,10 @@ class StudyDesk:
         refuses: tuple[str, ...] = (),
         say: Say | None = None,
         note: Callable[[str], None] | None = None,
+        approve: Callable[[Request, Reply], bool] | None = None,
     ):
         self.study, self.site, self.table = study, site, table
-        self.audit, self.refuses, self.say, self.note = audit, refuses, say, note
+        self.audit, self.refuses, self.say, self.note, self.approve = audit, refuses, say, note, approve
         self.policy = Policy(study, site, refuses)
         self.answers = 0
         self.told: list[Mapping[str, Any]] = []
@@ -69,10 +72,13 @@ class StudyDesk:
         except Exception as error:
             log.exception("a request %r could not be answered", request.kind)
             reply = Reply({REFUSED: f"{type(error).__name__}; the site's own log says more"}, {})
+        is_answer = request.kind != "tell" and REFUSED not in reply.spec
+        if is_answer and self.approve is not None and not self.approve(request, reply):
+            reply = Reply({REFUSED: f"its owner does not approve of this answer to {request.kind!r}"}, {})
         self.answers += 1
         if self.audit is not None:
             try:
-                self.audit.write(self.answers, request.kind, reply)
+                self.audit.write(self.answers, request, reply)
             except OSError as error:
                 reply = Reply({REFUSED: f"its audit file cannot be written: {error.strerror}"}, {})
         if self.say is not None:
