@@ -316,3 +316,22 @@ def test_an_honest_study_is_answered_to_the_bit(files, tmp_path, target, kind, l
             assert set(answer.arrays) == set(reply.arrays)
             for name, array in answer.arrays.items():
                 np.testing.assert_array_equal(array, reply.arrays[name])
+
+
+@pytest.mark.parametrize("lam", [0.1, "cv"])
+def test_an_honest_study_with_hubers_loss_is_not_refused(files, tmp_path, lam):
+    """Newton steps from zero would pass points at which the residual of one row alone is not clipped."""
+    asked = study("pressure", "huber", lam, model={"n_lambdas": 5})
+    at = desks(asked, files)
+    result = run_study(asked, Direct(at), tmp_path)
+    assert result.converged
+    assert result.solver == "Anderson prox-gradient"
+    assert "Hessians of Huber's loss can be about single rows: gradients were used." in result.notes
+
+
+def test_clipped_residuals_isolate_a_row(tmp_path):
+    bern = Villain(tmp_path, "pressure", "huber", 0.1, model={"delta": 0.01})
+    y = np.sort(bern.frame["pressure"].to_numpy())
+    ends = [np.append(np.zeros(4), (y[k] + y[k + 1]) / 2) for k in (59, 60)]
+    assert bern.ask({"w": ends[0]}).arrays
+    refused(bern, bern.ask({"w": ends[1]}), "differ in fewer than limits.minimum_rows = 10 rows")

@@ -42,8 +42,8 @@ REMEMBERED = 256  # objects that were built for requests, and are kept for the n
 class Guard(Protocol):
     """Who is told what a request means before anything is computed for it, and raises where it may not be."""
 
-    def ask(self, questions: Sequence[Question], sites: Sites) -> Sequence[Question]:
-        """Questions of exact solvers; those to answer, in their places."""
+    def ask(self, questions: Sequence[Question], sites: Sites) -> None:
+        """Questions of exact solvers."""
 
     def collect(self, summary: Any, sites: Sites) -> None:
         """A summary of every client."""
@@ -216,13 +216,13 @@ class Desk:
     def _ask(self, spec: Mapping[str, Any], arrays: Arrays) -> Reply:
         sites = self._sites(spec, arrays)
         told: Arrays = {}
-        questions: Sequence[Question] = []
+        questions = []
         for q, asked in enumerate(spec["questions"]):
             given = {name: arrays[f"{q}/{name}"] for name in asked["arrays"]}
             solver, problem, fold = (self._decoded(asked[part], arrays, part) for part in PARTS)
-            questions = [*questions, Question(solver, problem, given, fold)]
+            questions.append(Question(solver, problem, given, fold))
         if self.guard is not None:
-            questions = self.guard.ask(questions, sites)
+            self.guard.ask(questions, sites)
         for q, question in enumerate(questions):
             for k, answer, share in sites.answers(question):
                 told |= {f"{q}/{k}/{name}": array for name, array in answer.items()}

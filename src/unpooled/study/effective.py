@@ -42,14 +42,8 @@ class Point(NamedTuple):
 
     @property
     def weights(self) -> list[Float]:
-        """One vector for each sum over rows; not the Hessian's where the curvature ``jumps``."""
-        return [*self.residuals, *([] if self.curvature is None or self.jumps else self.curvature)]
-
-    def has_bare_hessian(self, asked: Array, least: int) -> bool:
-        """Whether the curvature ``jumps`` and lies on few rows: on the way of an honest solver too."""
-        if self.curvature is None or not self.jumps:
-            return False
-        return any(few_carry(weight[asked], least) for weight in self.curvature)
+        """One vector for each sum over rows."""
+        return [*self.residuals, *([] if self.curvature is None else self.curvature)]
 
 
 def few_carry(weight: Float, least: int) -> Array:

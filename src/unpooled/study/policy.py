@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -122,23 +122,19 @@ class Policy:
             )
         self.numbers += more
 
-    def ask(self, questions: Sequence[Question], sites: Sites) -> list[Question]:
-        """Questions of an exact solver; one whose Hessian stays here asks for more rows than there are."""
+    def ask(self, questions: Sequence[Question], sites: Sites) -> None:
+        """Questions of an exact solver."""
         for question in questions:
             check_problem(self.study, self._agreed, question.problem)
             check_fold(self.study, question)
             check_words(self.study, question, self.refuses)
-        answered = []
         for question in questions:
             given, asked = question.arrays, self._rows(question.fold, sites)
             straight = {name: array for name, array in given.items() if name != "tilt"}
             points = [*([given["w"]] if "w" in given else []), *given.get("models", ())]
-            is_bare = self._points(question.problem, points, asked, sites, straight)
+            self._points(question.problem, points, asked, sites, straight)
             if "tilt" in given:
-                is_bare |= self._points(question.problem, [given["base"]], asked, sites, given)
-            solver = replace(question.solver, min_rows=len(asked) + 1) if is_bare else question.solver
-            answered.append(question._replace(solver=solver))
-        return answered
+                self._points(question.problem, [given["base"]], asked, sites, given)
 
     def collect(self, summary: Any, sites: Sites) -> None:
         """A summary of the columns, or the site's own intercept."""
@@ -226,14 +222,11 @@ class Policy:
         sites: Sites,
         question: Arrays | None = None,
         drawn: float = 1.0,
-    ) -> bool:
-        """Refuse points at which answers, or their differences from earlier ones, rest on too few rows.
-
-        Whether a Hessian there stays here, which the answer then says (``Point.has_bare_hessian``).
-        """
-        least, is_bare = self.study.minimum_rows, False
+    ) -> None:
+        """Refuse points at which answers, or their differences from earlier ones, rest on too few rows."""
+        least = self.study.minimum_rows
         if least < 2 or not asked.any():
-            return False
+            return
         for w in points:
             w = np.asarray(w, dtype=np.float64)
             point = point_of(problem, sites.sites[0], question or {}, w, asked)
@@ -241,8 +234,6 @@ class Policy:
             if said is not None:
                 raise RefusedError("sums at a point of its choice", f"{said} {_few(least)}")
             self.seen.remember(point, asked)
-            is_bare |= point.has_bare_hessian(asked, least)
-        return is_bare
 
 
 def _few(least: int) -> str:
