@@ -35,6 +35,13 @@ def printable(text: str, *, lines: bool = False) -> str:
     return "".join(each if _is_plain(each) or (lines and each == "\n") else _spelt(each) for each in text)
 
 
+def escaped(text: str, *, lines: bool = False) -> str:
+    """``printable``, and without meaning to rich."""
+    from rich.markup import escape
+
+    return escape(printable(text, lines=lines))
+
+
 def _is_plain(letter: str) -> bool:
     return letter.isprintable() or unicodedata.category(letter) == "Zs"
 

@@ -75,7 +75,8 @@ def test_a_description_has_no_values_of_rows(tmp_path):
     [bern] = described(asked, {"bern": frames["bern"]}, tmp_path)
     sent = json.dumps(bern.plain())
     assert "pipe" not in sent
-    assert bern.rare == ["smoker"]
+    assert bern.merged == ["smoker"]  # three rows are too few for a level "other"
+    assert bern.rare == []
     assert bern.levels == {"smoker": ["current", "former", "never"]}
     assert bern.classes == ["no", "yes"]
     assert "pressure" not in sent  # a column that the study does not concern
@@ -185,7 +186,8 @@ def test_who_differs_is_named_with_what(tmp_path):
 def test_levels_and_classes_that_do_not_go_together(tmp_path):
     frames = tables()
     frames["bern"].loc[:30, "smoker"] = "other"
-    frames["genf"].loc[:2, "smoker"] = "pipe"
+    frames["genf"].loc[:5, "smoker"] = "pipe"
+    frames["genf"].loc[6:11, "smoker"] = "snuff"
     asked = study()
     with pytest.raises(StudyError, match="has a level 'other' of its own beside rare ones"):
         agree(asked, described(asked, frames, tmp_path))

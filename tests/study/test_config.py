@@ -94,6 +94,19 @@ def test_what_is_wrong_is_named(change, said):
         parse(settings(**change))
 
 
+def test_limits_follow_the_study_unless_they_are_given(tmp_path):
+    one, many = study(), study(lam="cv", limits={"minimum_sites": 3, "max_requests": 50})
+    assert (one.max_questions, one.max_requests) == (1, 700)
+    assert (many.max_questions, many.max_requests) == (600, 50)
+    text = writing.write(many, tmp_path / "study.toml").read_text("utf-8")
+    assert "max_questions" not in text  # another number of folds would make it another one
+    assert "max_requests = 50" in text
+    assert load(tmp_path / "study.toml") == many
+    assert study(lam="cv").differences(many.agreed)[-1] == (
+        "limits.max_requests is 5200 here and 50 at the coordinator"
+    )
+
+
 def test_what_is_missing_is_named(tmp_path):
     given = settings()
     del given["data"]["target"]
@@ -135,7 +148,9 @@ def test_addresses_that_are_understood(given, understood):
     "text",
     [
         'name = "x"\nsites = ' + 5000 * "[",
-        'name = "x"\nsites = ["a"]\ndata.target = "y"\ndata.categorical.' + ".".join(2000 * "a") + " = 1",
+        'name = "x"\nsites = ["a"]\ndata.target = "y"\ndata.features = ["a"]\ndata.categorical.'
+        + ".".join(2000 * "a")
+        + " = 1",
         "data = " + 5000 * "{ a = ",
     ],
 )

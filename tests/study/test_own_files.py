@@ -9,7 +9,7 @@ import pytest
 
 from tests.study.sites import study
 from unpooled.kernel import _cache_directory
-from unpooled.remote.messages import Reply
+from unpooled.remote.messages import Reply, Request
 from unpooled.study.audit import Audit
 from unpooled.whole_file import whole_file
 
@@ -28,11 +28,11 @@ def open_hands():
 
 def test_an_audit_file_is_its_owners(tmp_path, open_hands):
     audit = Audit(tmp_path / "bern.jsonl", study().name, "bern", values=True)
-    audit.write(1, "ask", Reply({}, {"gram": np.ones(3)}))
+    audit.write(1, Request("ask", {}, {}), Reply({}, {"gram": np.ones(3)}))
     assert mode(tmp_path / "bern.jsonl") == 0o600
     (tmp_path / "old.jsonl").write_text("{}\n")
     assert mode(tmp_path / "old.jsonl") == 0o666
-    Audit(tmp_path / "old.jsonl", study().name, "bern").write(1, "ask", Reply({}, {}))
+    Audit(tmp_path / "old.jsonl", study().name, "bern").write(1, Request("ask", {}, {}), Reply({}, {}))
     assert mode(tmp_path / "old.jsonl") == 0o600
     assert len((tmp_path / "old.jsonl").read_text("utf-8").splitlines()) == 2
 

@@ -13,7 +13,7 @@ from tests.study.sites import desks, study, tables
 from tests.study.sites import settings as given
 from unpooled.remote.direct import Direct
 from unpooled.remote.messages import Failure, Reply, Request
-from unpooled.study import joining, site_commands, table, writing
+from unpooled.study import joining, showing, site_commands, table, writing
 from unpooled.study.board import Board
 from unpooled.study.config import StoppedError, StudyError, load, parse
 from unpooled.study.coordinator import run_study
@@ -125,12 +125,12 @@ def test_nothing_that_was_clean_has_changed(files, tmp_path):
 
 
 def test_neither_the_terminal_nor_the_log_of_a_site_is_controlled_from_elsewhere(tmp_path):
-    with site_commands.out.capture() as shown:
+    with site_commands.out.capture() as told, showing.out.capture() as shown:
         site_commands._told(EVIL)
-        site_commands._said(Request("ask", {}, {}), Reply({REFUSED: EVIL}, {}))
-        site_commands._said(Request(EVIL, {}, {}), Reply({}, {}))
-    assert shown.get().count("owned") == 3
-    assert is_clean(shown.get())
+        showing.said(Request("ask", {}, {}), Reply({REFUSED: EVIL}, {}))
+        showing.said(Request(EVIL, {}, {}), Reply({}, {}))
+    assert (told.get() + shown.get()).count("owned") == 3
+    assert is_clean(told.get() + shown.get())
     with joining._logging(tmp_path):
         try:
             raise ValueError(EVIL)

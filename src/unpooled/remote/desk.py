@@ -14,12 +14,12 @@ be closed and opened between any two of them (``state`` has what it must be give
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from unpooled.arrays import Array, Arrays
+from unpooled.arrays import Array, Arrays, Float
 from unpooled.curvature import client_spectra, curvature_shares
 from unpooled.curved import client_products
 from unpooled.data import FederatedData
@@ -39,11 +39,35 @@ PARTS = ("solver", "problem", "fold")  # of a question
 REMEMBERED = 256  # objects that were built for requests, and are kept for the next ones
 
 
+class Guard(Protocol):
+    """Who is told what a request means before anything is computed for it, and raises where it may not be."""
+
+    def ask(self, questions: Sequence[Question], sites: Sites) -> None:
+        """Questions of exact solvers."""
+
+    def collect(self, summary: Any, sites: Sites) -> None:
+        """A summary of every client."""
+
+    def train(
+        self,
+        run: Mapping[str, Any],
+        algorithm: Any,
+        problem: BoundProblem,
+        round: int,
+        w: Float,
+        sites: Sites,
+    ) -> None:
+        """Local loops from w."""
+
+    def about(self, kind: str, problem: Problem, arrays: Arrays, sites: Sites) -> None:
+        """Requests of the other kinds that are about a problem."""
+
+
 class Desk:
     """The clients of ``data`` at their holder. ``handle`` raises where a request cannot be answered.
 
     ``threads`` as in ``engines.Local``. A desk ``trusted`` unpickles a user's own objects. ``mapped`` says
-    whether rows came from mapped files, where they are no longer.
+    whether rows came from mapped files, where they are no longer. A ``guard`` decides what is answered.
     """
 
     def __init__(
@@ -53,10 +77,12 @@ class Desk:
         threads: int | None = None,
         trusted: bool = False,
         mapped: bool | None = None,
+        guard: Guard | None = None,
     ):
         self.data = data
         self.threads = threads
         self.trusted = trusted
+        self.guard = guard
         self.mapped = is_mapped(data.X) if mapped is None else mapped
         self.memory = DeskMemory()
         self._built: dict[Any, Any] = {}
@@ -105,9 +131,14 @@ class Desk:
         return Reply(told, {"sizes": data.sizes, "totals": data.totals})
 
     def _bind(self, spec: Mapping[str, Any], arrays: Arrays) -> Reply:
-        problem, data = self._problem(spec, arrays), self._data(spec)
-        outputs = problem.loss.outputs(data.y) if isinstance(problem.loss, LinearLoss) else None
-        return Reply({"outputs": outputs, "complaints": list(problem.complaints(data))}, {})
+        problem, data = self._problem("bind", spec, arrays), self._data(spec)
+        complaints = list(problem.complaints(data))
+        if complaints and not self.trusted:  # they quote targets, which do not leave
+            name = type(problem.loss).__name__
+            complaints = [f"{said.partition(': ')[0]}: its targets do not fit {name}" for said in complaints]
+        has_outputs = isinstance(problem.loss, LinearLoss) and not complaints
+        outputs = problem.loss.outputs(data.y) if has_outputs else None
+        return Reply({"outputs": outputs, "complaints": complaints}, {})
 
     def _tally(self, spec: Mapping[str, Any], arrays: Arrays) -> Reply:
         data = self._data(spec)
@@ -125,6 +156,9 @@ class Desk:
             raise ValueError("the cohort has clients that are not here")
         down = {name: arrays[f"down/{name}"] for name in spec["down"]}
         now = loops.round(problem, int(spec["round"]), down)
+        if self.guard is not None:
+            sites = self._sites(spec, arrays)
+            self.guard.train(run, loops.algorithm, problem, spec["round"], now.w, sites)
         names = list(loops.algorithm.uploads)
         told = {"round": spec["round"], "names": names}
         if loops.names_features(problem):
@@ -182,10 +216,15 @@ class Desk:
     def _ask(self, spec: Mapping[str, Any], arrays: Arrays) -> Reply:
         sites = self._sites(spec, arrays)
         told: Arrays = {}
+        questions = []
         for q, asked in enumerate(spec["questions"]):
             given = {name: arrays[f"{q}/{name}"] for name in asked["arrays"]}
             solver, problem, fold = (self._decoded(asked[part], arrays, part) for part in PARTS)
-            for k, answer, share in sites.answers(Question(solver, problem, given, fold)):
+            questions.append(Question(solver, problem, given, fold))
+        if self.guard is not None:
+            self.guard.ask(questions, sites)
+        for q, question in enumerate(questions):
+            for k, answer, share in sites.answers(question):
                 told |= {f"{q}/{k}/{name}": array for name, array in answer.items()}
                 told[f"{q}/{k}/share"] = np.array(share)
         return Reply({}, told)
@@ -193,6 +232,8 @@ class Desk:
     def _collect(self, spec: Mapping[str, Any], arrays: Arrays) -> Reply:
         sites = self._sites(spec, arrays)
         summary = decode(spec["summary"], arrays, self.trusted)
+        if self.guard is not None:
+            self.guard.collect(summary, sites)
         answers = {k: summary(site) for k, site in zip(sites.numbers, sites.sites, strict=True)}
         return Reply({}, {f"{k}/{name}": a for k, answer in answers.items() for name, a in answer.items()})
 
@@ -203,7 +244,7 @@ class Desk:
         return sites
 
     def _value(self, spec: Mapping[str, Any], arrays: Arrays) -> Reply:
-        problem, data = self._problem(spec, arrays), self._data(spec)
+        problem, data = self._problem("value", spec, arrays), self._data(spec)
         w, b = arrays["w"], arrays.get("intercept")
         if b is not None and b.ndim == 0:
             b = float(b)  # type: ignore[assignment]
@@ -214,15 +255,18 @@ class Desk:
         return Reply({}, {"value": np.array(values)})
 
     def _spectra(self, spec: Mapping[str, Any], arrays: Arrays) -> Reply:
-        top, longest = client_spectra(self._problem(spec, arrays), self._data(spec))
+        top, longest = client_spectra(self._problem("spectra", spec, arrays), self._data(spec))
         return Reply({}, {"top": top, "longest": longest})
 
     def _curve(self, spec: Mapping[str, Any], arrays: Arrays) -> Reply:
-        problem, data = self._problem(spec, arrays), self._data(spec)
+        problem, data = self._problem("curve", spec, arrays), self._data(spec)
         return Reply({}, {"product": client_products(data, curvature_shares(problem, data), arrays["u"])})
 
-    def _problem(self, spec: Mapping[str, Any], arrays: Arrays) -> Problem:
+    def _problem(self, kind: str, spec: Mapping[str, Any], arrays: Arrays) -> Problem:
+        """The problem that a request of some kind is about."""
         problem: Problem = self._decoded(spec["problem"], arrays, "problem")
+        if self.guard is not None:
+            self.guard.about(kind, problem, arrays, self._sites(spec, arrays))
         return problem
 
     def _decoded(self, spec: Any, arrays: Arrays, name: str) -> Any:

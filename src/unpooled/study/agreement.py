@@ -57,24 +57,39 @@ class DisagreementError(StudyError):
 def agree(study: Study, sites: Sequence[Description]) -> Agreement:
     """What the sites agree on; a ``DisagreementError`` names all who differ from the study or from most."""
     differ: dict[str, list[str]] = {each.site: list(each.unfit) for each in sites}
-    features = _features(study, sites, differ)
+    rare = {name for each in sites for name in each.left_out}
+    features = tuple(name for name in _features(study, sites, differ) if name not in rare)
     for name in features:
         _kinds(study, name, sites, differ)
     differ = {site: reasons for site, reasons in differ.items() if reasons}
     if differ:
         raise DisagreementError(differ)
+    if not features:
+        raise StudyError(
+            f"no column is left: in each, fewer than limits.minimum_rows = {study.minimum_rows} rows of some "
+            "site stand out"
+        )
     categories = tuple(_levels(study, name, sites) for name in features if name in study.categorical)
     return Agreement(features, categories, _classes(study, sites))
 
 
-def notes(agreement: Agreement, study: Study) -> list[str]:
-    """What was agreed on, in words."""
-    said = []
+def notes(agreement: Agreement, study: Study, sites: Sequence[Description] = ()) -> list[str]:
+    """What was agreed on, in words; of rare values also at which sites."""
+    said, least = [], study.minimum_rows
     for each in agreement.categories:
-        other = f", and 'other' for levels of fewer than {study.minimum_rows} rows" if each.has_other else ""
+        other = f", and 'other' for levels of fewer than {least} rows" if each.has_other else ""
         said.append(
             f"{each.name}: {counted(len(each.levels), 'level')}{other}, reference {each.reference!r}."
         )
+        where = [site.site for site in sites if each.name in site.merged]
+        if where:
+            said.append(
+                f"{each.name}: rows of levels that fewer than {least} have count as the most common level of "
+                f"their site, at {', '.join(where)}."
+            )
+    for name in dict.fromkeys(name for site in sites for name in site.left_out):
+        where = [site.site for site in sites if name in site.left_out]
+        said.append(f"{name} was left out: fewer than {least} rows stand out in it at {', '.join(where)}.")
     if agreement.classes:
         said.append(f"{study.target}: the classes are {listing(agreement.classes)}.")
     return said

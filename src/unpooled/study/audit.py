@@ -1,4 +1,4 @@
-"""Every statistic that leaves a site, one JSON line each, on disk before it is sent.
+"""Every question to a site and what leaves as its answer, one JSON line each, on disk before it is sent.
 
 Only the owner of the file can read it.
 """
@@ -10,46 +10,63 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 import numpy as np
 
 from unpooled.arrays import Arrays
-from unpooled.remote.messages import Reply
+from unpooled.remote.messages import Reply, Request
 from unpooled.remote.specs import hashed
 from unpooled.settings import plain
+from unpooled.study.envelope import SPEC
 
 
 class Audit:
-    """A file that grows by a line for each reply; ``values`` writes the numbers themselves too."""
+    """A file that grows by a line for each reply; ``values`` writes the numbers themselves too.
+
+    Only its owner can read it, and a link in its place is not followed.
+    """
 
     def __init__(self, path: Path, study: str, site: str, *, values: bool = False):
         self.path, self.study, self.site, self.values = path, study, site, values
-        with self._opened() as file:  # a file that cannot be written is found now, not later
-            if hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), 0o600)  # it may be an old one
+        self._agreed: Any = None
+        with self._open():  # a file that cannot be written is found now, not later
+            pass
 
-    def write(self, number: int, kind: str, reply: Reply) -> None:
-        """Append what is about to leave and wait until it is on disk."""
+    def write(self, number: int, request: Request, reply: Reply) -> None:
+        """Append what was asked and what is about to leave, and wait until it is on disk."""
         line = {
             "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
             "study": self.study,
             "site": self.site,
             "answer": number,
-            "kind": kind,
+            "kind": request.kind,
+            "asked": self._asked(request),
             "said": plain(reply.spec),
             "arrays": described(reply.arrays, values=self.values),
             "bytes": sum(np.asarray(array).nbytes for array in reply.arrays.values()),
             "digest": digest(reply),
         }
-        with self._opened() as file:
+        with self._open() as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
             file.flush()
             os.fsync(file.fileno())
 
-    def _opened(self) -> TextIO:
-        number = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        return os.fdopen(number, "a", encoding="utf-8")
+    def _asked(self, request: Request) -> dict[str, Any]:
+        """The question; what the sites have agreed on only where it is new."""
+        around = dict(request.spec.get(SPEC, {}))
+        agreed, self._agreed = self._agreed, around.get("agreement", self._agreed)
+        if agreed == self._agreed:
+            around.pop("agreement", None)
+        spec = {**request.spec, SPEC: around} if around else request.spec
+        return {"said": plain(spec), "arrays": described(request.arrays, values=self.values)}
+
+    def _open(self) -> IO[str]:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        number = os.open(self.path, flags, 0o600)
+        if hasattr(os, "fchmod"):
+            os.fchmod(number, 0o600)
+        return open(number, "a", encoding="utf-8")
 
 
 def described(arrays: Arrays, *, values: bool = False) -> list[dict[str, Any]]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+
+from unpooled.wording import escaped
 
 app = typer.Typer(help="Coordinate a study across sites.", no_args_is_help=True)
 out = Console(highlight=False)
@@ -26,6 +29,9 @@ def init(
     address: Annotated[str | None, typer.Option(help="Where sites reach the coordinator: host:port.")] = None,
     target: Annotated[str | None, typer.Option(help="The column to be explained.")] = None,
     features: Annotated[str | None, typer.Option(help="Columns, separated by commas; or all.")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="A site's table, to take the features from.")
+    ] = None,
     categorical: Annotated[str | None, typer.Option(help="Those with levels to agree on.")] = None,
     model: Annotated[str | None, typer.Option(help="lasso, elastic net, logistic, …")] = None,
     lam: Annotated[str | None, typer.Option("--lambda", help="A number, path or cv.")] = None,
@@ -49,7 +55,8 @@ def init(
 
     with complaints():
         given = {**options, "minimum_rows": minimum_rows}
-        study = answered(given, None if yes else ask, lambda said: out.print(f"[red]✗[/] {_escaped(said)}"))
+        found = None if data is None else partial(_columns, data)
+        study = answered(given, None if yes else ask, _complain, found)
         writing.write(study, path)
     out.print(f"[green]✓[/] {path} is written. Read it through: it has more settings than these.")
     out.print(f"  Next: [bold]unpooled study keys {path}[/]", soft_wrap=True)
@@ -150,7 +157,7 @@ def run(
         try:
             ended = coordinate(study, path, folder, None if insecure else keys, out, resume=resume, bind=bind)
         except StoppedError as error:
-            out.print(f"[red]✗[/] {_escaped(error)}", soft_wrap=True)
+            _complain(str(error))
             out.print("  What was answered is kept. To go on:")
             out.print(f"  [bold]{again}[/]", soft_wrap=True)
             raise typer.Exit(3) from None
@@ -190,8 +197,12 @@ class complaints:  # noqa: N801  # reads as a statement: with complaints(): …
             said = str(error)
         else:
             return
-        out.print(f"[red]✗[/] {_escaped(said)}", soft_wrap=True)
+        _complain(said)
         raise typer.Exit(2) from None
+
+
+def _complain(said: str) -> None:
+    out.print(f"[red]✗[/] {escaped(said, lines=True)}", soft_wrap=True)
 
 
 def _of_file(error: OSError) -> str:
@@ -204,9 +215,17 @@ def _of_file(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}"
 
 
-def _escaped(said: object) -> str:
-    from rich.markup import escape
+def _columns(path: Path, target: str) -> list[str]:
+    """The columns of a table but the target and what looks like an identifier."""
+    from unpooled.study.columns import looks_like_id
+    from unpooled.study.table import read
 
-    from unpooled.wording import printable
-
-    return escape(printable(str(said), lines=True))
+    table, kept = read(path), []
+    for name in table.columns:
+        why = looks_like_id(name, table)
+        if why and name != target:
+            said = f"{name!r} is not among the features: it looks like an identifier ({why})"
+            out.print(f"  {escaped(said, lines=True)}", soft_wrap=True)
+        elif name != target:
+            kept.append(name)
+    return kept

@@ -17,6 +17,9 @@ from unpooled.study.csv_file import CsvOptions
 from unpooled.study.settings import FEDERATED, KEYS, LOCAL, REQUIRED, SECTIONS, Key
 from unpooled.validation import closest, listing
 
+AT_ONCE, RESTARTS = 10, 12  # λ in the same rounds (``path``); starts of a run that diverges (``simulate``)
+AROUND = 200  # requests before and after a fit: moments, the curvature, the start of a path
+
 
 class StudyError(ValueError):
     """What is wrong with a study, for the one who runs it or takes part; printed without a stack trace."""
@@ -40,6 +43,7 @@ class Study:
     categorical: Mapping[str, str | tuple[Any, ...]]
     missing: str
     csv: CsvOptions
+    rare: str
     model: str
     lam: float | str
     standardise: bool
@@ -63,6 +67,9 @@ class Study:
     seed: int
     minimum_sites: int
     minimum_rows: int
+    max_questions: int
+    max_requests: int
+    max_numbers: int
     norm_bound: float
     join_timeout: float
     round_timeout: float
@@ -78,6 +85,16 @@ class Study:
         """How a site's CSV file is read: columns whose levels are texts in the study hold texts."""
         texts = [name for name, levels in self.categorical.items() if _are_texts(levels)]
         return replace(self.csv, text=(*self.csv.text, *texts))
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether targets lose their mean (``centring``): where an intercept of all sites takes it over."""
+        return self.model == "huber" and self.intercept is True
+
+    @property
+    def attempts(self) -> int:
+        """How often everything may begin: once more for each site that is lost for good."""
+        return 1 + len(self.sites) - self.minimum_sites
 
     @property
     def is_federated(self) -> bool:
@@ -153,9 +170,28 @@ def parse(given: Mapping[str, Any]) -> Study:
         fields["minimum_sites"] = len(fields["sites"])
     if fields["l1_ratio"] is None:
         fields["l1_ratio"] = 0.5 if fields["model"] == "elastic net" else 1.0
+    questions, requests = needed(fields)
+    fields["max_questions"] = fields["max_questions"] or questions
+    fields["max_requests"] = fields["max_requests"] or requests
     study = Study(**fields)
     _refuse_together(study, given)
     return study
+
+
+def needed(fields: Mapping[str, Any]) -> tuple[int, int]:
+    """How many questions a request has, and how many requests a site gets, at most, in an honest study.
+
+    A site that is lost for good makes everything begin again without it.
+    """
+    attempts = 1 + len(fields["sites"]) - fields["minimum_sites"]
+    if fields["solver"] in FEDERATED:
+        return 1, attempts * (fields["rounds"] * (1 + RESTARTS) + AROUND)
+    if not isinstance(fields["lam"], str):
+        return 1, attempts * (fields["max_rounds"] + AROUND)
+    groups, questions = -(-fields["n_lambdas"] // AT_ONCE), fields["n_lambdas"]
+    if fields["lam"] == "cv":
+        questions *= 1 + (len(fields["sites"]) if fields["folds"] == "sites" else fields["folds"])
+    return questions, attempts * (groups * fields["max_rounds"] + AROUND)
 
 
 def _refuse_unknown(given: Mapping[str, Any]) -> None:
@@ -226,6 +262,11 @@ def _refuse_together(study: Study, given: Mapping[str, Any]) -> None:
             raise StudyError(
                 f"{path} = {value!r} is for {', '.join(FEDERATED)}: exact solvers add up what sites send"
             )
+    if study.is_federated and 0 < study.batch_size * study.local_steps < study.minimum_rows:
+        raise StudyError(
+            f"solver.batch_size = {study.batch_size} with solver.local_steps = {study.local_steps} sums up "
+            f"fewer rows than limits.minimum_rows = {study.minimum_rows}: larger batches, or more steps"
+        )
     if study.is_federated:
         if isinstance(study.lam, str):
             raise StudyError(

@@ -23,6 +23,7 @@ from unpooled.remote.engine import Remote
 from unpooled.remote.failures import BadReplyError, DuplicateClientError, SiteLostError, TooFewClientsError
 from unpooled.remote.messages import Reply, Request, Transport
 from unpooled.study.agreement import Agreement, DisagreementError, agree, notes
+from unpooled.study.centring import target_center
 from unpooled.study.config import StoppedError, Study, StudyError
 from unpooled.study.described import described as checked_descriptions
 from unpooled.study.description import Description
@@ -30,6 +31,7 @@ from unpooled.study.envelope import Envelope, Scaling
 from unpooled.study.events import Watch, silent
 from unpooled.study.fitting import Fitted, fitted
 from unpooled.study.journal import Journal
+from unpooled.study.modelling import stated
 from unpooled.study.patience import Patient, RefusalError, gathered
 from unpooled.study.results import Result, kept
 from unpooled.study.sharing import shared
@@ -130,15 +132,22 @@ class _Attempt:
         described, ledger = self._describe()
         agreement = agree(study, described)
         said = [f"{site} was left out: {reason}." for site, reason in without.items()]
-        said += notes(agreement, study)
+        said += notes(agreement, study, described)
         self.watch("agreed", {"sites": {d.site: d.rows for d in described}, "notes": said})
         data, scaling, found = self._scaled(agreement, described)
         if found is not None:
             ledger, said = ledger + found.ledger, said + self._said(found)
+        center = 0.0
+        if study.is_centred:
+            center, asked = target_center(study, stated(study, agreement), data)
+            around = Envelope.of(study, agreement, scaling, center)
+            data = replace(data, transport=Enveloped(self.journal, around, self.sites))
+            ledger = ledger + asked
         refused = {d.site: d.refuses for d in described if d.refuses}
         model = fitted(study, agreement, data, refused)
         said += model.notes
         coef, intercept = _raw(model, scaling)
+        intercept = intercept + center if center else intercept
         return Result(
             study=study,
             agreement=agreement,

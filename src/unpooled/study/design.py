@@ -9,18 +9,22 @@ from unpooled.data import FederatedData
 from unpooled.preprocessing.rows import transformed
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
+from unpooled.study.rare import without_rare_levels
 from unpooled.study.table import Table
 from unpooled.wording import numbered
 
 
-def encoded(study: Study, agreement: Agreement, table: Table) -> tuple[Float, Float]:
-    """X, with NaN for missing numbers, and y: numbers, or the number of each row's class."""
+def encoded(study: Study, site: str, agreement: Agreement, table: Table) -> tuple[Float, Float]:
+    """X, with NaN for missing numbers, and y: numbers, or the number of each row's class.
+
+    Rare levels of the site are merged.
+    """
     of = {each.name: each for each in agreement.categories}
     parts = []
     for name in agreement.features:
         if name in of:
-            labels = np.array(table.labels(name), dtype=object)
-            parts.append(of[name].one_hot(labels, str(table.path), "other"))
+            labels, _ = without_rare_levels(study, site, name, table.labels(name))
+            parts.append(of[name].one_hot(np.array(labels, dtype=object), str(table.path), "other"))
         else:
             parts.append(table.numbers(name)[:, None])
     return np.concatenate(parts, axis=1), _target(study, agreement, table)

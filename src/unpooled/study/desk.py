@@ -1,12 +1,12 @@
 """A site in a study: it describes its table, prepares its rows as agreed, and answers what it may.
 
-Every reply goes through ``handle``: there it is held against what the site refuses, written to the audit
-file, and only then given to whatever carries it.
+Every request is held against the site's own copy of the study (``policy``), every reply against what the
+site refuses; then its owner may be asked, it is written to the audit file, and only then given to whatever
+carries it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -14,14 +14,19 @@ from typing import Any
 
 from unpooled.remote.desk import Desk
 from unpooled.remote.messages import Reply, Request
+from unpooled.remote.specs import key_of
+from unpooled.study.accepted import check_agreement, check_center, check_scaling
+from unpooled.study.agreement import Agreement
 from unpooled.study.audit import Audit
 from unpooled.study.config import Study, StudyError
 from unpooled.study.description import describe, unfits
 from unpooled.study.design import encoded, federated
 from unpooled.study.envelope import Envelope, opened
 from unpooled.study.patience import REFUSED
+from unpooled.study.policy import Policy
 from unpooled.study.sharing import RESULTS
 from unpooled.study.table import Table
+from unpooled.validation import listing
 from unpooled.wording import printable
 
 Say = Callable[[Request, Reply], None]
@@ -34,9 +39,11 @@ class StudyDesk:
     Parameters
     ----------
     study, site, table : whose rows in which study.
-    audit : where replies are written before they leave.
+    audit : where questions and replies are written before these leave.
     refuses : kinds of statistics that do not leave, such as "gram" and "hessian".
     say : told of every request and reply, once the reply may leave.
+    note : told in words what the sites have agreed to leave out.
+    approve : asked whether an answer may leave, before it does.
     """
 
     def __init__(
@@ -48,9 +55,12 @@ class StudyDesk:
         audit: Audit | None = None,
         refuses: tuple[str, ...] = (),
         say: Say | None = None,
+        note: Callable[[str], None] | None = None,
+        approve: Callable[[Request, Reply], bool] | None = None,
     ):
         self.study, self.site, self.table = study, site, table
-        self.audit, self.refuses, self.say = audit, refuses, say
+        self.audit, self.refuses, self.say, self.note, self.approve = audit, refuses, say, note, approve
+        self.policy = Policy(study, site, refuses)
         self.answers = 0
         self.told: list[Mapping[str, Any]] = []
         self._desk: tuple[str, Desk] | None = None
@@ -59,16 +69,18 @@ class StudyDesk:
         """The answer; what goes wrong is an answer too, in words that hold no values."""
         try:
             reply = self._answered(request)
-            self._check(reply)
         except StudyError as error:
             reply = Reply({REFUSED: str(error)}, {})
         except Exception as error:
             log.exception("a request %r could not be answered", request.kind)
             reply = Reply({REFUSED: f"{type(error).__name__}; the site's own log says more"}, {})
+        is_answer = request.kind != "tell" and REFUSED not in reply.spec
+        if is_answer and self.approve is not None and not self.approve(request, reply):
+            reply = Reply({REFUSED: f"its owner does not approve of this answer to {request.kind!r}"}, {})
         self.answers += 1
         if self.audit is not None:
             try:
-                self.audit.write(self.answers, request.kind, reply)
+                self.audit.write(self.answers, request, reply)
             except OSError as error:
                 reply = Reply({REFUSED: f"its audit file cannot be written: {error.strerror}"}, {})
         if self.say is not None:
@@ -92,43 +104,38 @@ class StudyDesk:
             raise StudyError("its study.toml is not the coordinator's")
         if envelope.agreement is None:
             raise StudyError(f"a request {request.kind!r} came before the sites had agreed on their columns")
-        self._check_least(inner)
-        return self._prepared(envelope).handle(inner)
+        is_new = self.policy.request(inner)
+        reply = self._prepared(envelope).handle(inner)
+        self.policy.leaving(reply, is_new=is_new)
+        return reply
 
     def _prepared(self, envelope: Envelope) -> Desk:
         """The desk with rows as agreed; made once."""
-        assert envelope.agreement is not None
-        key, scaling = _key(envelope), envelope.scaling
+        agreement, scaling = envelope.agreement, envelope.scaling
+        assert agreement is not None
+        key = _key(envelope)
         if self._desk is None or self._desk[0] != key:
-            if unfits(self.study, self.table):
+            if unfits(self.study, self.table, self.site):
                 raise StudyError("its table does not fit the study")
-            X, y = encoded(self.study, envelope.agreement, self.table)
+            check_agreement(self.study, self.site, self.table, agreement)
+            X, y = encoded(self.study, self.site, agreement, self.table)
+            check_scaling(self.study, self.site, X, scaling)
+            check_center(self.study, envelope.center)
+            y = y - (envelope.center or 0.0)
+            self.policy.prepare(envelope)
+            self._say_left_out(agreement)
             prepared = None if scaling is None else (scaling.shift, scaling.scale, scaling.fill)
-            data = federated(self.site, X, y, envelope.agreement.feature_names, prepared)
-            self._desk = (key, Desk(data))
+            data = federated(self.site, X, y, agreement.feature_names, prepared)
+            self._desk = (key, Desk(data, guard=self.policy))
         return self._desk[1]
 
-    def _check_least(self, request: Request) -> None:
-        """Refuse what guards rows less than the study does: Gram matrices of few rows, small minibatches."""
-        if request.kind == "train" and (request.spec["run"]["batch_size"] or 0) != self.study.batch_size:
-            raise StudyError(
-                f"it was asked for minibatches of {request.spec['run']['batch_size']} rows, "
-                f"and solver.batch_size = {self.study.batch_size}"
-            )
-        for q, asked in enumerate(request.spec.get("questions", ())):
-            names = [name for name in ("features", "working") if name in asked["arrays"]]
-            is_second_order = any(request.arrays[f"{q}/{name}"].size for name in names)
-            if is_second_order and asked["solver"]["min_rows"] < self.study.minimum_rows:
-                raise StudyError(
-                    f"it was asked for a Gram matrix or Hessian with min_rows={asked['solver']['min_rows']}, "
-                    f"below limits.minimum_rows = {self.study.minimum_rows}"
+    def _say_left_out(self, agreement: Agreement) -> None:
+        if self.note is not None and self._desk is None and self.study.features != "all":
+            gone = [name for name in self.study.features if name not in agreement.features]
+            if gone:
+                self.note(
+                    f"left out, for at a site too few rows stand out there (data.rare): {listing(gone)}"
                 )
-
-    def _check(self, reply: Reply) -> None:
-        for name in reply.arrays:
-            kind = name.rpartition("/")[2]
-            if kind in self.refuses:
-                raise StudyError(f"it does not send {kind!r}")
 
 
 def _printable(said: Any) -> Any:
@@ -138,8 +145,4 @@ def _printable(said: Any) -> Any:
 
 def _key(envelope: Envelope) -> str:
     assert envelope.agreement is not None
-    total = hashlib.sha256(json.dumps(envelope.agreement.plain(), sort_keys=True).encode())
-    if envelope.scaling is not None:
-        for array in (envelope.scaling.shift, envelope.scaling.scale, envelope.scaling.fill):
-            total.update(b"-" if array is None else array.tobytes())
-    return total.hexdigest()
+    return key_of(json.loads(json.dumps(envelope.agreement.plain())), envelope.arrays)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from unpooled.arrays import Arrays, Float
 from unpooled.remote.messages import Request
 from unpooled.study.agreement import Agreement
@@ -33,22 +35,34 @@ class Envelope:
     digest: str
     agreement: Agreement | None = None
     scaling: Scaling | None = None
+    center: float | None = None  # what targets lose
 
     @classmethod
-    def of(cls, study: Study, agreement: Agreement | None = None, scaling: Scaling | None = None) -> Envelope:
+    def of(
+        cls,
+        study: Study,
+        agreement: Agreement | None = None,
+        scaling: Scaling | None = None,
+        center: float | None = None,
+    ) -> Envelope:
         """Around the requests of a study."""
-        return cls(study.digest, agreement, scaling)
+        return cls(study.digest, agreement, scaling, center)
+
+    @property
+    def arrays(self) -> Arrays:
+        """The numbers that were agreed on, by name."""
+        arrays: Arrays = {}
+        if self.scaling is not None:
+            arrays |= {"shift": self.scaling.shift, "scale": self.scaling.scale}
+            arrays |= {} if self.scaling.fill is None else {"fill": self.scaling.fill}
+        return arrays if self.center is None else arrays | {"center": np.array(self.center)}
 
     def around(self, request: Request) -> Request:
         """The request as it is sent."""
         own: dict[str, Any] = {"digest": self.digest}
-        arrays: Arrays = {}
         if self.agreement is not None:
             own["agreement"] = self.agreement.plain()
-        if self.scaling is not None:
-            arrays |= {f"{ARRAYS}shift": self.scaling.shift, f"{ARRAYS}scale": self.scaling.scale}
-            if self.scaling.fill is not None:
-                arrays[f"{ARRAYS}fill"] = self.scaling.fill
+        arrays = {f"{ARRAYS}{name}": array for name, array in self.arrays.items()}
         return Request(request.kind, {**request.spec, SPEC: own}, {**request.arrays, **arrays})
 
 
@@ -67,4 +81,5 @@ def opened(request: Request) -> tuple[Envelope, Request]:
     if f"{ARRAYS}shift" in request.arrays:
         a = request.arrays
         scaling = Scaling(a[f"{ARRAYS}shift"], a[f"{ARRAYS}scale"], a.get(f"{ARRAYS}fill"))
-    return Envelope(own["digest"], agreement, scaling), inner
+    center = request.arrays.get(f"{ARRAYS}center")
+    return Envelope(own["digest"], agreement, scaling, None if center is None else float(center)), inner

@@ -58,7 +58,7 @@ def fitted(study: Study, agreement: Agreement, data: SitesData, refused: Mapping
     problem = stated(study, agreement)
     if study.is_federated:
         return _federated(study, problem, data)
-    notes = _refusals(study, refused)
+    notes = _refusals(study, refused) + _alone(study)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = _exact(study, problem, data, second_order=not notes)
@@ -82,6 +82,13 @@ def _refusals(study: Study, refused: Mapping[str, list[str]]) -> list[str]:
     return [
         f"{site} does not send {', '.join(kinds)}: gradients were used." for site, kinds in refused.items()
     ]
+
+
+def _alone(study: Study) -> list[str]:
+    """A sentence where Newton steps would pass points at which few rows are curved."""
+    if study.model != "huber" or study.solver != "auto":
+        return []
+    return ["Hessians of Huber's loss can be about single rows: gradients were used."]
 
 
 def _exact(study: Study, problem: Problem, data: SitesData, *, second_order: bool) -> Fitted:

@@ -32,7 +32,7 @@ def _loss(study: Study, agreement: Agreement) -> Any:
 
 
 def _penalty(study: Study, agreement: Agreement, lam: float) -> Any:
-    known = set(agreement.features)
+    known = {*agreement.features, *(study.features if study.features != "all" else ())}
     grouped = [column for columns in study.groups.values() for column in columns]
     for path, names in (("model.unpenalised", study.unpenalised), ("model.groups", grouped)):
         for name in names:

@@ -58,7 +58,7 @@ QUESTIONS = (
     Question("", "sites", "Ids of the sites (separated by commas)", None, names),
     Question("", "address", "Address at which sites reach you (host:port)", "127.0.0.1:9092"),
     Question("data", "target", "Target (the column to be explained)", None),
-    Question("data", "features", "Features (separated by commas, or all)", "all", columns),
+    Question("data", "features", "Features (separated by commas)", None, columns),
     Question("data", "categorical", "Categorical columns among them (separated by commas)", "", agreed),
     Question("data", "missing", "Missing numbers (refuse, mean)", "refuse"),
     Question("model", "kind", f"Model ({', '.join(MODELS)})", "lasso"),
@@ -73,16 +73,28 @@ LATER: dict[str, Any] = {  # stands for what is not answered yet
 }
 
 
-def answered(options: Mapping[str, Any], ask: Ask | None, complain: Callable[[str], None]) -> Study:
+def answered(
+    options: Mapping[str, Any],
+    ask: Ask | None,
+    complain: Callable[[str], None],
+    found: Callable[[str], list[str]] | None = None,
+) -> Study:
     """The study of all answers: ``options`` by name of the key, None for those to be asked.
 
     A wrong answer is complained about and asked for again, a wrong option ends it. Without ``ask``, defaults
-    are taken.
+    are taken. ``found`` has the columns of a table beside its target, which are then the default of the
+    features, and all of them.
     """
     given: dict[str, Any] = {}
     study: Study | None = None
     for question in QUESTIONS:
         option = options[question.name]
+        if question.name == "features" and found is not None:
+            everything = ", ".join(found(given["data"]["target"]))
+            question, option = (
+                question._replace(default=everything),
+                everything if option == "all" else option,
+            )
         while True:
             answer = _answer(question, option, ask)
             trial = question.within(given, answer)

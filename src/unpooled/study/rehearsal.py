@@ -58,8 +58,9 @@ class Rehearsal:
 
 def rehearse(study: Study, site: str, table: Table, refuses: tuple[str, ...] = ()) -> Rehearsal:
     """Let the site answer a study in which it is alone."""
-    folds = 5 if study.folds == "sites" else study.folds
-    alone = replace(study, sites=(site,), minimum_sites=1, folds=folds, grace=0.0)
+    folds = 5 if isinstance(study.folds, str) else study.folds
+    most = max(study.max_questions, study.n_lambdas * (1 + folds))
+    alone = replace(study, sites=(site,), minimum_sites=1, folds=folds, max_questions=most, grace=0.0)
     found = Rehearsal()
     desk = StudyDesk(alone, site, table, refuses=refuses, say=found.hear)
     with tempfile.TemporaryDirectory() as folder:

@@ -37,7 +37,7 @@ KEYS = (
     Key("", "results", "results", checks.text, "results", "folder of the results, beside this file"),
     Key("", "share_results", "share_results", checks.flag, False, "whether sites are given the results"),
     Key("data", "target", "target", checks.text, REQUIRED, "the column to be explained"),
-    Key("data", "features", "features", checks.features, "all", 'columns, or "all" that the sites have'),
+    Key("data", "features", "features", checks.features, REQUIRED, "the columns that explain it"),
     Key(
         "data",
         "categorical",
@@ -61,6 +61,14 @@ KEYS = (
         checks.csv,
         CsvOptions(),
         "how this site's CSV file is written: separator, decimal, encoding, missing, text",
+    ),
+    Key(
+        "data",
+        "rare",
+        "rare",
+        checks.word("drop", "refuse"),
+        "drop",
+        "a column or level in which fewer than minimum_rows rows of a site stand out: left out, or refused",
     ),
     Key("model", "kind", "model", checks.word(*MODELS), REQUIRED, ", ".join(MODELS)),
     Key(
@@ -152,8 +160,11 @@ KEYS = (
         "minimum_rows",
         checks.whole(0),
         10,
-        "at a site; also fewer rows that stand out share no Gram matrix, and levels of fewer are not named",
+        "at a site; nothing that it sends rests on fewer, and values that fewer have are left out",
     ),
+    Key("limits", "max_questions", "max_questions", checks.whole(1), None, "of one request to a site"),
+    Key("limits", "max_requests", "max_requests", checks.whole(1), None, "that a site answers in all"),
+    Key("limits", "max_numbers", "max_numbers", checks.whole(1), 10**10, "that leave a site in all"),
     Key(
         "limits",
         "norm_bound",

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.markup import escape as without_markup
-from rich.table import Table as Shown
 
 from unpooled.study.commands import complaints, end_as_interrupted
-from unpooled.wording import printable
+from unpooled.wording import escaped
 
 if TYPE_CHECKING:
+    from unpooled.study.approval import Approval
     from unpooled.study.config import Study
     from unpooled.study.description import Unfit
-    from unpooled.study.rehearsal import Rehearsal
     from unpooled.study.table import Table
 
 app = typer.Typer(help="Take part in a study with this site's table.", no_args_is_help=True)
@@ -37,17 +33,20 @@ Refuse = Annotated[str, typer.Option(help="Statistics not to send, such as gram,
 @app.command()
 def check(study: StudyFile, data: DataFile, site: SiteName = None, refuse: Refuse = "") -> None:
     """Say whether the table fits the study and what would leave the site; nothing is sent."""
+    from unpooled.study import showing
     from unpooled.study.rehearsal import rehearse
 
     with complaints():
         asked, name, table, kinds = _opened(study, data, site, refuse)
-        found = _unfits(asked, table)
-        _about(asked, name, table)
+        found = _unfits(asked, table, name)
+        showing.about(asked, name, table)
+        showing.columns(asked, table)
         if found:
-            _refused(found)
+            showing.refused(found)
             raise typer.Exit(2)
         out.print("[green]✓[/] The table fits the study.")
-        _leaving(rehearse(asked, name, table, kinds))
+        showing.rare(asked, name, table)
+        showing.leaving(rehearse(asked, name, table, kinds))
 
 
 @app.command()
@@ -58,8 +57,20 @@ def join(
         Path | None, typer.Option(help="This site's key.", show_default="the one beside the study")
     ] = None,
     site: SiteName = None,
-    audit: Annotated[Path | None, typer.Option(help="Log every statistic that leaves to this file.")] = None,
+    audit: Annotated[
+        Path | None,
+        typer.Option(
+            help="Log every question and answer to this file.", show_default="audit.jsonl of the logs"
+        ),
+    ] = None,
     audit_values: Annotated[bool, typer.Option("--audit-values", help="The numbers themselves too.")] = False,
+    no_audit: Annotated[bool, typer.Option("--no-audit", help="Log nothing.")] = False,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Ask here before each kind of answer leaves.")
+    ] = False,
+    approve_each: Annotated[
+        bool, typer.Option("--approve-each", help="Ask here before each answer leaves.")
+    ] = False,
     refuse: Refuse = "",
     insecure: Annotated[bool, typer.Option("--insecure", help="Without TLS; on this machine only.")] = False,
     logs: Annotated[
@@ -69,6 +80,7 @@ def join(
     """Take part in a study: answer the coordinator's questions until it is over."""
     end_as_interrupted()
     with complaints():
+        from unpooled.study import showing
         from unpooled.study.audit import Audit
         from unpooled.study.desk import StudyDesk
         from unpooled.study.joining import join as take_part
@@ -84,23 +96,28 @@ def join(
 
             ca = own.with_name("ca.crt")
             check_site(own, ca)
-        _about(asked, name, table)
-        found = _unfits(asked, table)
+        showing.about(asked, name, table)
+        showing.columns(asked, table)
+        found = _unfits(asked, table, name)
         if found:
-            _refused(found)
+            showing.refused(found)
             raise typer.Exit(2)
-        log = None if audit is None else Audit(audit, asked.name, name, values=audit_values)
-        desk = StudyDesk(asked, name, table, audit=log, refuses=kinds, say=_said)
+        showing.rare(asked, name, table)
+        folder = logs or study.parent / "logs" / name
+        log = None if no_audit else Audit(_audit_file(audit, folder), asked.name, name, values=audit_values)
+        asks = _approval(each=approve_each) if approve or approve_each else None
+        desk = StudyDesk(asked, name, table, audit=log, refuses=kinds)
+        desk.say, desk.note, desk.approve = showing.said, _told, asks
         out.print(f"[green]✓[/] The table fits the study. Calling {asked.address} …")
         try:
-            ended = take_part(asked, desk, own, ca, logs or study.parent / "logs" / name, _told)
+            ended = take_part(asked, desk, own, ca, folder, _told)
         except KeyboardInterrupt:
             out.print("Stopped. The study may go on without this site; join again to come back.")
             raise typer.Exit(130) from None
-        out.print(f"[green]✓[/] The study is over: {escape(ended)}", soft_wrap=True)
+        out.print(f"[green]✓[/] The study is over: {escaped(ended)}", soft_wrap=True)
         _results(desk.told[-1], study.parent / asked.results / name)
-    if audit is not None:
-        out.print(f"  What left this site is in {audit} ({desk.answers} answers).", soft_wrap=True)
+    if log is not None:
+        out.print(f"  What left this site is in {log.path} ({desk.answers} answers).", soft_wrap=True)
 
 
 def _results(told: Mapping[str, Any], folder: Path) -> None:
@@ -111,12 +128,7 @@ def _results(told: Mapping[str, Any], folder: Path) -> None:
     written = keep(told, folder)
     if written:
         names = ", ".join(path.name for path in written)
-        out.print(f"[green]✓[/] {escape(str(folder))}: {names}", soft_wrap=True)
-
-
-def escape(text: str) -> str:
-    """A text of others, as it may stand among ours."""
-    return without_markup(printable(text))
+        out.print(f"[green]✓[/] {escaped(str(folder))}: {names}", soft_wrap=True)
 
 
 def _opened(
@@ -157,62 +169,36 @@ def _key_beside(path: Path) -> Path:
     return beside[0]
 
 
-def _unfits(study: Study, table: Table) -> list[Unfit]:
+def _unfits(study: Study, table: Table, site: str) -> list[Unfit]:
     from unpooled.study.description import unfits
 
-    return unfits(study, table)
+    return unfits(study, table, site)
 
 
-def _about(study: Study, site: str, table: Table) -> None:
-    name, target = escape(study.name), escape(study.target)
-    out.print(f"Study [bold]{name}[/]: {study.model} of {target}, {len(study.sites)} sites")
-    columns = len(table.columns)
-    out.print(f"  {site}: {escape(str(table.path))}, {table.n_rows} rows × {columns} columns", soft_wrap=True)
+def _audit_file(asked: Path | None, folder: Path) -> Path:
+    if asked is None:
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / "audit.jsonl"
+    return asked
 
 
-def _refused(found: list[Unfit]) -> None:
-    respects = f", in {len(found)} respects" if len(found) > 1 else ""
-    out.print(f"[red]✗[/] The table does not fit the study{respects}:")
-    for each in found:
-        out.print(f"  • {escape(each.here)}", soft_wrap=True)
+def _approval(*, each: bool) -> Approval:
+    import sys
 
+    from unpooled.study.approval import Approval
+    from unpooled.study.config import StudyError
 
-def _leaving(rehearsal: Rehearsal) -> None:
-    from unpooled.ledger import megabytes
+    if not sys.stdin.isatty():
+        raise StudyError("--approve asks at a terminal, and this command has none")
 
-    table = Shown("step", "what would leave", "size", "times", box=SIMPLE, pad_edge=False)
-    table.columns[2].justify = table.columns[3].justify = "right"
-    for step in rehearsal.steps:
-        table.add_row(f"[bold]{step.name}[/]", escape(step.what), megabytes(step.size), str(step.times))
-    out.print(table)
-    if rehearsal.ended:
-        out.print(
-            f"The rehearsal went no further, with this site alone: {escape(rehearsal.ended)}", soft_wrap=True
-        )
-    out.print(
-        "Rehearsed on this machine with this site alone; nothing was sent. With other sites there may be\n"
-        "more levels and another number of rounds. Rows never leave.",
-        soft_wrap=True,
-    )
+    def ask(question: str) -> str:
+        try:
+            return str(typer.prompt(question))
+        except typer.Abort:
+            return "no"
 
-
-def _said(request: Any, reply: Any) -> None:
-    """A line for each answer as it leaves."""
-    from unpooled.ledger import megabytes
-    from unpooled.study.patience import REFUSED
-    from unpooled.study.rehearsal import NAMES, words_of
-
-    now = f"{datetime.datetime.now():%H:%M:%S}"
-    if request.kind == "tell":
-        return
-    if REFUSED in reply.spec:
-        out.print(f"  [dim]{now}[/] [yellow]refused[/]: {escape(str(reply.spec[REFUSED]))}", soft_wrap=True)
-        return
-    name, (what, size) = NAMES.get(request.kind, request.kind), words_of(request, reply)
-    out.print(
-        f"  [dim]{now}[/] [bold]{escape(name)}[/]: {escape(what)} [dim]({megabytes(size)})[/]", soft_wrap=True
-    )
+    return Approval(ask, lambda text: out.print(escaped(text), soft_wrap=True), each=each)
 
 
 def _told(text: str) -> None:
-    out.print(f"  {escape(text)}", soft_wrap=True)
+    out.print(f"  {escaped(text)}", soft_wrap=True)

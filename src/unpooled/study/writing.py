@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unpooled.study.config import Study
+from unpooled.study.config import Study, needed
 from unpooled.study.csv_file import CsvOptions
 from unpooled.study.settings import FEDERATED, KEYS, SECTIONS, Key
 from unpooled.whole_file import whole_file
@@ -50,6 +50,7 @@ def write(study: Study, path: str | os.PathLike[str]) -> Path:
 
 
 def _concerns(key: Key, study: Study) -> bool:
+    questions, requests = needed(vars(study))
     of_models = {
         "csv": bool(study.csv.plain()),
         "l1_ratio": study.model not in ("lasso", "group lasso"),
@@ -68,6 +69,8 @@ def _concerns(key: Key, study: Study) -> bool:
         "batch_size": study.solver in FEDERATED,
         "aggregate": study.solver in FEDERATED,
         "norm_bound": study.solver in FEDERATED,
+        "max_questions": study.max_questions != questions,
+        "max_requests": study.max_requests != requests,
     }
     return of_models.get(key.field, True)
 

@@ -1,0 +1,243 @@
+"""What a site lets itself be asked: an allow-list made from its own copy of the study.
+
+The coordinator is not believed. Whatever a request carries, the folds, the loss, the penalty, the solver and
+its numbers, is made here once more from ``study.toml`` and must be the same (``allowed``); so must what was
+agreed (``accepted``). Then the points must be such that an answer rests on enough rows (``effective``). All
+of it before anything is computed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from unpooled.arrays import Array, Arrays, Float
+from unpooled.engines.folds import BySite, Fold
+from unpooled.engines.oracles import Question, Sites
+from unpooled.problem import BoundProblem, Problem
+from unpooled.remote.messages import Reply, Request
+from unpooled.remote.specs import key_of
+from unpooled.remote.summaries import ColumnSummary, OwnIntercept
+from unpooled.study.allowed import (
+    RefusedError,
+    check_fold,
+    check_problem,
+    check_second_order,
+    check_words,
+    is_finite,
+    is_vector,
+    shape_of,
+)
+from unpooled.study.config import Study
+from unpooled.study.effective import Seen, point_of
+from unpooled.study.envelope import Envelope
+from unpooled.study.fitting import ALGORITHMS, SECOND_ORDER
+
+EXACT_KINDS, FEDERATED_KINDS = ("collect", "ask"), ("collect", "train", "value", "spectra", "curve", "tally")
+
+
+class Policy:
+    """What one site answers in one study; it counts what was asked and remembers at which points.
+
+    ``refuses`` are the kinds of statistics that the site does not send at all.
+    """
+
+    def __init__(self, study: Study, site: str, refuses: tuple[str, ...] = ()):
+        self.study, self.site, self.refuses = study, site, refuses
+        self.seen = Seen(study.minimum_rows)
+        self.requests: set[str] = set()
+        self.numbers = 0
+        self._taken: dict[str, set[str]] = {}
+        self._dealt: dict[Any, Array] = {}
+
+    def request(self, request: Request) -> bool:
+        """Refuse kinds that the study's solver does not ask, and more requests than were agreed on.
+
+        Whether it is new: the same request once more tells nothing more, and does not count.
+        """
+        study, spec = self.study, request.spec
+        kinds = FEDERATED_KINDS if study.is_federated else EXACT_KINDS
+        if request.kind not in kinds:
+            raise RefusedError(
+                f"{request.kind!r}",
+                f"solver.method = {study.solver!r} asks for {', '.join(map(repr, kinds))} only",
+            )
+        n_clients, positions = spec.get("n_clients"), request.arrays.get("positions")
+        is_whole = isinstance(n_clients, int) and 0 < n_clients <= len(study.sites)
+        if not is_whole or positions is None or positions.shape != (1,) or not 0 <= positions[0] < n_clients:
+            raise RefusedError("rows of others than this site", f"the study has {len(study.sites)} sites")
+        if spec.get("dtype") != "float64":
+            raise RefusedError(f"rows as {spec.get('dtype')!r}", "a study works with float64")
+        if request.kind == "curve":
+            check_second_order("products of the curvature", SECOND_ORDER, self.refuses)
+        questions = spec.get("questions", ())
+        if len(questions) > study.max_questions:
+            raise RefusedError(
+                f"{len(questions)} questions at once", f"limits.max_questions = {study.max_questions}"
+            )
+        digest = key_of(json.loads(json.dumps([request.kind, spec])), request.arrays)
+        if digest in self.requests:
+            return False
+        if len(self.requests) >= study.max_requests:
+            raise RefusedError(
+                f"more after {len(self.requests)} requests", f"limits.max_requests = {study.max_requests}"
+            )
+        self.requests.add(digest)
+        return True
+
+    def prepare(self, envelope: Envelope) -> None:
+        """Take what was agreed; it may change only where a site is left out and all begins again."""
+        assert envelope.agreement is not None
+        self._agreed, arrays = envelope.agreement, envelope.arrays
+        center = {name: array for name, array in arrays.items() if name == "center"}
+        scaling = {name: array for name, array in arrays.items() if name != "center"}
+        self._take("agreement", json.loads(json.dumps(self._agreed.plain())), {})
+        for what, given in (("scaling", scaling), ("center of the target", center)):
+            if given:
+                self._take(what, None, given)
+
+    def _take(self, what: str, spec: Any, arrays: Arrays) -> None:
+        digest, most, taken = key_of(spec, arrays), self.study.attempts, self._taken.setdefault(what, set())
+        if digest not in taken and len(taken) >= most:
+            raise RefusedError(
+                f"another {what}",
+                f"with limits.minimum_sites = {self.study.minimum_sites} a study begins {most} times at most",
+            )
+        taken.add(digest)
+
+    def leaving(self, reply: Reply, *, is_new: bool) -> None:
+        """Refuse an answer that makes too many numbers leave in all, or that holds what does not leave."""
+        for name in reply.arrays:
+            kind = name.rpartition("/")[2]
+            if kind in self.refuses:
+                raise RefusedError(f"{kind!r}", f"this site was started with --refuse {kind}")
+        more = sum(int(np.size(array)) for array in reply.arrays.values()) if is_new else 0
+        if self.numbers + more > self.study.max_numbers:
+            raise RefusedError(
+                f"{more} numbers more after {self.numbers}", f"limits.max_numbers = {self.study.max_numbers}"
+            )
+        self.numbers += more
+
+    def ask(self, questions: Sequence[Question], sites: Sites) -> None:
+        """Questions of an exact solver."""
+        for question in questions:
+            check_problem(self.study, self._agreed, question.problem)
+            check_fold(self.study, question)
+            check_words(self.study, question, self.refuses)
+        for question in questions:
+            given, asked = question.arrays, self._rows(question.fold, sites)
+            straight = {name: array for name, array in given.items() if name != "tilt"}
+            points = [*([given["w"]] if "w" in given else []), *given.get("models", ())]
+            self._points(question.problem, points, asked, sites, straight)
+            if "tilt" in given:
+                self._points(question.problem, [given["base"]], asked, sites, given)
+
+    def collect(self, summary: Any, sites: Sites) -> None:
+        """A summary of the columns, or the site's own intercept."""
+        study = self.study
+        if isinstance(summary, ColumnSummary):
+            if not study.standardise and study.missing == "refuse":
+                raise RefusedError(
+                    "means of columns", f"model.standardise = {study.standardise} has no need of them"
+                )
+        elif isinstance(summary, OwnIntercept):
+            if study.intercept != "sites":
+                raise RefusedError("this site's intercept", f"model.intercept = {study.intercept!r}")
+            check_problem(study, self._agreed, summary.problem)
+            if not is_vector(summary.problem, summary.flat):
+                raise RefusedError("an intercept at no point", "a point has a number for every coefficient")
+            self._points(summary.problem, [summary.flat], self._rows(None, sites), sites)
+        else:
+            raise RefusedError(f"a summary {type(summary).__name__}", "no study has it")
+
+    def train(
+        self,
+        run: Mapping[str, Any],
+        algorithm: Any,
+        problem: BoundProblem,
+        round: int,
+        w: Float,
+        sites: Sites,
+    ) -> None:
+        """Local steps from w."""
+        study, kind = self.study, ALGORITHMS[self.study.solver]
+        if (run["batch_size"] or 0) != study.batch_size:
+            raise RefusedError(
+                f"minibatches of {run['batch_size']} rows", f"solver.batch_size = {study.batch_size}"
+            )
+        if type(algorithm) is not kind:
+            raise RefusedError(f"steps of {type(algorithm).__name__}", f"solver.method = {study.solver!r}")
+        own = kind(local_steps=study.local_steps)
+        for each in fields(own):
+            mine, given = getattr(own, each.name), getattr(algorithm, each.name)
+            if mine is not None and mine != given:  # those that are None are chosen by the coordinator
+                name = "solver.local_steps" if each.name == "local_steps" else f"{study.solver}'s {each.name}"
+                raise RefusedError(f"{each.name} = {given!r}", f"{name} = {mine!r}")
+        if run["seed"] != study.seed or run["states"] != "float64":
+            raise RefusedError(f"minibatches of the seed {run['seed']!r}", f"solver.seed = {study.seed}")
+        if not isinstance(round, int) or not 0 <= round < study.rounds:
+            raise RefusedError(f"round {round!r}", f"solver.rounds = {study.rounds}")
+        check_problem(study, self._agreed, problem, any_lam=True)
+        n, rows = sites.sites[0].n_rows, study.batch_size * study.local_steps
+        drawn = min(1.0, rows / n) if rows else 1.0
+        self._points(problem, [w], self._rows(None, sites), sites, drawn=drawn)
+
+    def about(self, kind: str, problem: Problem, arrays: Arrays, sites: Sites) -> None:
+        """The loss at a point, bounds and products of the curvature."""
+        bound = problem.laid_out(*shape_of(self._agreed))
+        check_problem(self.study, self._agreed, bound)
+        if kind == "value":
+            shape, b = bound.layout.shape, arrays.get("intercept")
+            if arrays["w"].shape != shape or not is_finite(arrays["w"]) or not is_finite(b):
+                raise RefusedError("the loss at no point", "a point has a number for every coefficient")
+            self._points(bound, [bound.layout.pack(arrays["w"], b)], self._rows(None, sites), sites)
+        if kind == "curve" and not is_finite(arrays["u"]):
+            raise RefusedError("a product with no vector", "a vector has a number for every coefficient")
+
+    def _rows(self, fold: Fold | None, sites: Sites) -> Array:
+        """A mask of the rows that a question is about; a fold and its rest must be large enough each."""
+        n, least = sites.sites[0].n_rows, self.study.minimum_rows
+        if fold is None:
+            return np.ones(n, dtype=bool)
+        key = (fold.folds, sites.numbers[0], n)
+        if key not in self._dealt:
+            self._dealt[key] = fold.folds.of(sites.numbers[0], sites.ids[0], n)
+        inside = self._dealt[key] == fold.number
+        if not isinstance(fold.folds, BySite) and inside.any() and min(inside.sum(), (~inside).sum()) < least:
+            raise RefusedError(
+                f"a fold of {int(inside.sum())} of this site's {n} rows",
+                f"limits.minimum_rows = {least}: use fewer folds, or leave this site out",
+            )
+        return np.asarray(inside if fold.held_out else ~inside)
+
+    def _points(
+        self,
+        problem: BoundProblem,
+        points: Sequence[Float],
+        asked: Array,
+        sites: Sites,
+        question: Arrays | None = None,
+        drawn: float = 1.0,
+    ) -> None:
+        """Refuse points at which answers, or their differences from earlier ones, rest on too few rows."""
+        least = self.study.minimum_rows
+        if least < 2 or not asked.any():
+            return
+        for w in points:
+            w = np.asarray(w, dtype=np.float64)
+            point = point_of(problem, sites.sites[0], question or {}, w, asked)
+            said = self.seen.isolates(point, asked, drawn)
+            if said is not None:
+                raise RefusedError("sums at a point of its choice", f"{said} {_few(least)}")
+            self.seen.remember(point, asked)
+
+
+def _few(least: int) -> str:
+    return (
+        f"fewer than limits.minimum_rows = {least} rows by their weight (a larger λ, scaled columns or a "
+        "smaller limit would spread it)"
+    )
