@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import unpooled as up
@@ -14,8 +15,11 @@ from unpooled.preprocessing.levels import Categories
 from unpooled.remote.direct import Direct
 from unpooled.remote.specs import encode
 from unpooled.remote.summaries import ColumnSummary, OwnIntercept
+from unpooled.study import table as tables_of
 from unpooled.study.agreement import Agreement
+from unpooled.study.config import parse
 from unpooled.study.coordinator import run_study
+from unpooled.study.desk import StudyDesk
 from unpooled.study.envelope import opened
 
 
@@ -335,3 +339,41 @@ def test_clipped_residuals_isolate_a_row(tmp_path):
     ends = [np.append(np.zeros(4), (y[k] + y[k + 1]) / 2) for k in (59, 60)]
     assert bern.ask({"w": ends[0]}).arrays
     refused(bern, bern.ask({"w": ends[1]}), "differ in fewer than limits.minimum_rows = 10 rows")
+
+
+def test_exponentials_of_few_rows_are_out_of_range(tmp_path):
+    """Honest solvers try such points too: they are told that the loss is infinite, and take shorter steps."""
+    frame = patients()
+    frame["visits"] = np.random.default_rng(5).poisson(2.0, 120)
+    bern = Villain(tmp_path, "visits", "poisson", 0.01, frame)
+    top = np.append(3.0 * np.eye(4)[0], -200.0)  # e^z lies on the oldest patients
+    weight = np.exp(bern.X @ top[:4] + top[4])
+    assert weight.max() > 0.8 * weight.sum()
+    reply = bern.ask({"w": top, "working": np.arange(5), "solver": ProxNewton(10)})
+    assert {name.rpartition("/")[2] for name in reply.arrays} >= {"loss", "gradient", "hessian", "share"}
+    for name, array in reply.arrays.items():
+        if name.rpartition("/")[2] in ("loss", "gradient", "hessian"):
+            assert np.isposinf(array).all()
+    assert np.isfinite(bern.ask({"w": np.zeros(5)}).arrays["0/0/gradient"]).all()
+    for k in range(14):
+        reply = bern.ask({"w": top + 1e-3 * k})
+    refused(bern, reply, "again and again they rest on fewer than limits.minimum_rows = 10 rows")
+
+
+@pytest.mark.parametrize("seed", [2, 5, 12])
+def test_an_honest_study_of_counts_with_long_tails(tmp_path, seed):
+    """A prox-Newton step that goes too far is taken back, and the result is that of the pooled rows."""
+    rng = np.random.default_rng(seed)
+    clients, at = {}, {}
+    given = {"name": "a", "sites": ["a", "b"], "data": {"target": "y", "features": ["u", "v"]}}
+    model = {"kind": "poisson", "lambda": 0.01, "standardise": False}
+    asked = parse({**given, "model": model, "limits": {"grace": 0}})
+    for site in "ab":
+        X = np.exp(0.7 * rng.normal(size=(200, 2)))
+        y = rng.poisson(np.exp(np.clip(0.8 * X[:, 0] - 1.0, None, 4.0)))
+        pd.DataFrame({"u": X[:, 0], "v": X[:, 1], "y": y}).to_parquet(tmp_path / f"{site}.parquet")
+        at[site] = StudyDesk(asked, site, tables_of.read(tmp_path / f"{site}.parquet"))
+        clients[site] = (X, y.astype(float))
+    result = run_study(asked, Direct(at), tmp_path / "results")
+    known = up.FederatedPoissonRegressor(0.01).fit(up.FederatedData.from_clients(clients))
+    np.testing.assert_allclose(result.coef, known.coef_, rtol=0, atol=1e-6)

@@ -42,8 +42,8 @@ REMEMBERED = 256  # objects that were built for requests, and are kept for the n
 class Guard(Protocol):
     """Who is told what a request means before anything is computed for it, and raises where it may not be."""
 
-    def ask(self, questions: Sequence[Question], sites: Sites) -> None:
-        """Questions of exact solvers."""
+    def ask(self, questions: Sequence[Question], sites: Sites) -> set[int]:
+        """Questions of exact solvers; the places of those at points out of range, where all is infinite."""
 
     def collect(self, summary: Any, sites: Sites) -> None:
         """A summary of every client."""
@@ -221,10 +221,12 @@ class Desk:
             given = {name: arrays[f"{q}/{name}"] for name in asked["arrays"]}
             solver, problem, fold = (self._decoded(asked[part], arrays, part) for part in PARTS)
             questions.append(Question(solver, problem, given, fold))
-        if self.guard is not None:
-            self.guard.ask(questions, sites)
+        out_of_range = set() if self.guard is None else self.guard.ask(questions, sites)
         for q, question in enumerate(questions):
             for k, answer, share in sites.answers(question):
+                if q in out_of_range:
+                    is_number = {name: array.dtype.kind == "f" for name, array in answer.items()}
+                    answer = {n: np.full_like(a, np.inf) if is_number[n] else a for n, a in answer.items()}
                 told |= {f"{q}/{k}/{name}": array for name, array in answer.items()}
                 told[f"{q}/{k}/share"] = np.array(share)
         return Reply({}, told)

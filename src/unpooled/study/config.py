@@ -89,7 +89,7 @@ class Study:
     @property
     def is_centred(self) -> bool:
         """Whether targets lose their mean (``centring``): where an intercept of all sites takes it over."""
-        return self.model == "huber" and self.intercept is True
+        return self.model == "huber" and self.intercept is True and not self.is_federated
 
     @property
     def attempts(self) -> int:

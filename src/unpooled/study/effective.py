@@ -57,6 +57,11 @@ def few_carry(weight: Float, least: int) -> Array:
     return np.asarray(few & (top > 0.0) & np.isfinite(top) & (least > 1))
 
 
+def half_of(least: int) -> int:
+    """How many rows are enough in a fold, and without it, where ``least`` are in all rows."""
+    return min(least, max(3, -(-least // 2)))
+
+
 def point_of(problem: BoundProblem, site: Site, question: Arrays, w: Float, asked: Array) -> Point:
     """The weights of a site's rows at w, of which the question is about those ``asked`` (a mask).
 
@@ -106,10 +111,10 @@ class Seen:
 
         ``drawn`` is the share of the rows that minibatches have.
         """
+        least = math.ceil(self.least / drawn) if asked.all() else half_of(self.least)
         for weight in point.weights:
-            parts = [asked] if asked.all() else [asked, ~asked]
             # an answer about all rows, less one about some, is about the others
-            if any(few_carry(weight[part], math.ceil(self.least / drawn)) for part in parts):
+            if few_carry(weight[asked], least) or few_carry(weight[~asked], least):
                 return "it rests on"
         for earlier in (self.steep, self.gentle) if point.is_steep else (self.steep,):
             if earlier.differ_in_few(point, asked, self.least):

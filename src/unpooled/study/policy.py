@@ -37,6 +37,8 @@ from unpooled.study.effective import Seen, point_of
 from unpooled.study.envelope import Envelope
 from unpooled.study.fitting import ALGORITHMS, SECOND_ORDER
 
+PATIENCE = 12  # how many more requests may be about points out of range than about others
+TRIAL = {"w", "working", "origin", "base", "tilt"}  # the words of a question about a point to be tried
 EXACT_KINDS, FEDERATED_KINDS = ("collect", "ask"), ("collect", "train", "value", "spectra", "curve", "tally")
 
 
@@ -53,6 +55,7 @@ class Policy:
         self.numbers = 0
         self._taken: dict[str, set[str]] = {}
         self._dealt: dict[Any, Array] = {}
+        self._astray = 0
 
     def request(self, request: Request) -> bool:
         """Refuse kinds that the study's solver does not ask, and more requests than were agreed on.
@@ -122,19 +125,33 @@ class Policy:
             )
         self.numbers += more
 
-    def ask(self, questions: Sequence[Question], sites: Sites) -> None:
-        """Questions of an exact solver."""
+    def ask(self, questions: Sequence[Question], sites: Sites) -> set[int]:
+        """Questions of an exact solver; the places of those whose points count as out of range.
+
+        Exponentials lie on few rows at points that honest solvers try and leave again. There the loss is said
+        to be infinite, as where it overflows.
+        """
         for question in questions:
             check_problem(self.study, self._agreed, question.problem)
             check_fold(self.study, question)
             check_words(self.study, question, self.refuses)
-        for question in questions:
+        out_of_range, least = set(), self.study.minimum_rows
+        for q, question in enumerate(questions):
             given, asked = question.arrays, self._rows(question.fold, sites)
             straight = {name: array for name, array in given.items() if name != "tilt"}
-            points = [*([given["w"]] if "w" in given else []), *given.get("models", ())]
-            self._points(question.problem, points, asked, sites, straight)
-            if "tilt" in given:
-                self._points(question.problem, [given["base"]], asked, sites, given)
+            try:
+                points = [*([given["w"]] if "w" in given else []), *given.get("models", ())]
+                self._points(question.problem, points, asked, sites, straight)
+                if "tilt" in given:
+                    self._points(question.problem, [given["base"]], asked, sites, given)
+            except RefusedError:
+                if self.study.model != "poisson" or not {"w"} <= set(given) <= TRIAL:
+                    raise
+                out_of_range.add(q)
+        self._astray = max(0, self._astray + (1 if out_of_range else -1))
+        if self._astray > PATIENCE:
+            raise RefusedError("sums at points of its choice", f"again and again they rest on {_few(least)}")
+        return out_of_range
 
     def collect(self, summary: Any, sites: Sites) -> None:
         """A summary of the columns, or the site's own intercept."""

@@ -19,7 +19,7 @@ from unpooled.arrays import Array, Float
 from unpooled.engines.folds import BySite, Dealt, Folds
 from unpooled.preprocessing.levels import OTHER
 from unpooled.study.config import Study
-from unpooled.study.effective import few_carry
+from unpooled.study.effective import few_carry, half_of
 
 USUAL = "usual"
 
@@ -39,7 +39,7 @@ def row_sets(study: Study, site: str, n_rows: int) -> Iterator[tuple[Array, int]
     yield np.arange(n_rows), least
     found = own_folds(study)
     if found is not None and not isinstance(found[0], BySite):
-        folds, half = found[0].of(0, site, n_rows), min(least, max(3, -(-least // 2)))
+        folds, half = found[0].of(0, site, n_rows), half_of(least)
         for f in range(found[1]):
             yield np.flatnonzero(folds == f), half
             yield np.flatnonzero(folds != f), half
