@@ -357,7 +357,7 @@ def test_exponentials_of_few_rows_are_out_of_range(tmp_path):
     assert np.isfinite(bern.ask({"w": np.zeros(5)}).arrays["0/0/gradient"]).all()
     for k in range(14):
         reply = bern.ask({"w": top + 1e-3 * k})
-    refused(bern, reply, "again and again they rest on fewer than limits.minimum_rows = 10 rows")
+    refused(bern, reply, "they keep resting on fewer than limits.minimum_rows = 10 rows")
 
 
 @pytest.mark.parametrize("seed", [2, 5, 12])

@@ -135,7 +135,7 @@ class Policy:
             check_problem(self.study, self._agreed, question.problem)
             check_fold(self.study, question)
             check_words(self.study, question, self.refuses)
-        out_of_range, least = set(), self.study.minimum_rows
+        out_of_range = set()
         for q, question in enumerate(questions):
             given, asked = question.arrays, self._rows(question.fold, sites)
             straight = {name: array for name, array in given.items() if name != "tilt"}
@@ -150,7 +150,7 @@ class Policy:
                 out_of_range.add(q)
         self._astray = max(0, self._astray + (1 if out_of_range else -1))
         if self._astray > PATIENCE:
-            raise RefusedError("sums at points of its choice", f"again and again they rest on {_few(least)}")
+            raise RefusedError("sums at points of its choice", f"they keep resting on {_few(self.study)}")
         return out_of_range
 
     def collect(self, summary: Any, sites: Sites) -> None:
@@ -249,12 +249,13 @@ class Policy:
             point = point_of(problem, sites.sites[0], question or {}, w, asked)
             said = self.seen.isolates(point, asked, drawn)
             if said is not None:
-                raise RefusedError("sums at a point of its choice", f"{said} {_few(least)}")
+                raise RefusedError("sums at a point of its choice", f"{said} {_few(self.study)}")
             self.seen.remember(point, asked)
 
 
-def _few(least: int) -> str:
+def _few(study: Study) -> str:
+    wider = "a larger model.delta" if study.model == "huber" else "scaled columns"
     return (
-        f"fewer than limits.minimum_rows = {least} rows by their weight (a larger λ, scaled columns or a "
-        "smaller limit would spread it)"
+        f"fewer than limits.minimum_rows = {study.minimum_rows} rows by their weight "
+        f"(a larger λ, {wider} or a smaller limit would spread it)"
     )
