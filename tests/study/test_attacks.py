@@ -44,11 +44,11 @@ def test_folds_of_one_row(tmp_path):
     rows = [Fold(Dealt(120, 7), f, held_out=True) for f in range(120)]
     questions = [{"features": np.arange(0), "fold": fold} for fold in rows]
     refused(bern, bern.ask(*questions[:3]), "model.folds = 5 with solver.seed = 0")
-    own = {"features": np.arange(0), "fold": Fold(Dealt(5, 0), 1, held_out=False)}
+    own = {"features": np.arange(0), "fold": Fold(Dealt(5, 0, 10), 1, held_out=False)}
     assert not bern.ask(own).spec
-    refused(bern, bern.ask({**own, "fold": Fold(Dealt(5, 0), 5, held_out=True)}), "model.folds")
+    refused(bern, bern.ask({**own, "fold": Fold(Dealt(5, 0, 10), 5, held_out=True)}), "model.folds")
     refused(bern, bern.ask({**own, "fold": Fold(Dealt(5, 1), 0, held_out=False)}), "solver.seed = 0")
-    refused(bern, bern.ask({"w": np.zeros(5), "fold": Fold(Dealt(5, 0), 0, held_out=True)}), "held out")
+    refused(bern, bern.ask({"w": np.zeros(5), "fold": Fold(Dealt(5, 0, 10), 0, held_out=True)}), "held out")
     plain = Villain(tmp_path, "pressure", "lasso", 0.1)
     refused(plain, plain.ask(own), "model.lambda = 0.1 has no folds")
 
@@ -132,7 +132,7 @@ def test_steep_points_isolate_a_row_by_hessians(tmp_path):
 def test_the_complement_of_a_fold_is_guarded_too(tmp_path):
     """Twelve rows carry the gradient, one of them in the fold: all rows less the others would be that row."""
     frame = patients()
-    dealt = Dealt(5, 0).of(0, "bern", 120)
+    dealt = Dealt(5, 0, 10).of(0, "bern", 120)
     inside = np.flatnonzero(dealt == 2)[:1]
     outside = np.flatnonzero(dealt != 2)[:11]
     frame["age"] = np.random.default_rng(3).uniform(-1.0, -0.9, 120)
@@ -140,7 +140,7 @@ def test_the_complement_of_a_fold_is_guarded_too(tmp_path):
     frame["died"] = np.arange(120) % 2
     bern = Villain(tmp_path, lam="cv", frame=frame)
     w = np.array([-30.0, 0.0, 0.0, 0.0, 0.0])
-    fold = Fold(Dealt(5, 0), 2, held_out=False)
+    fold = Fold(Dealt(5, 0, 10), 2, held_out=False)
     whole, rest = bern.ask({"w": w}), bern.ask({"w": w, "fold": fold})
     if whole.arrays and rest.arrays:
         left = 120 * (whole.arrays["0/0/gradient"] - rest.arrays["0/0/gradient"])[:4]
@@ -149,8 +149,8 @@ def test_the_complement_of_a_fold_is_guarded_too(tmp_path):
 
 def test_losses_at_chosen_points_isolate_no_row(tmp_path):
     bern = Villain(tmp_path, lam="cv")
-    held = Fold(Dealt(5, 0), 0, held_out=True)
-    inside = np.flatnonzero(Dealt(5, 0).of(0, "bern", 120) == 0)
+    held = Fold(Dealt(5, 0, 10), 0, held_out=True)
+    inside = np.flatnonzero(Dealt(5, 0, 10).of(0, "bern", 120) == 0)
     few = Villain.__new__(Villain)
     few.frame, few.agreement = bern.frame.iloc[inside], bern.agreement
     models = np.array(steep(few, 12, 1e7))

@@ -208,11 +208,36 @@ def test_a_coordinator_that_agrees_on_a_rare_column_all_the_same(tmp_path):
     )
 
 
+def test_small_sites_deal_into_fewer_folds(tmp_path):
+    frames = {
+        site: frame.head(n) for (site, frame), n in zip(tables().items(), (40, 25, 70, 15), strict=True)
+    }
+    at = wards(tmp_path, frames)
+    given = {"categorical": {}, "features": ["age", "marker0"]}
+    asked = study("pressure", "lasso", "cv", data=given, model={"folds": 5, "standardise": False})
+    result = run_study(asked, Direct(desks(asked, at)), tmp_path / "results")
+    pooled = up.FederatedData.from_clients(
+        {site: (frame[["age", "marker0"]], frame["pressure"]) for site, frame in frames.items()}
+    )
+    problem = up.Problem(up.Squared(), up.L1(1.0), True)
+    known = up.cross_validate(problem, pooled, folds=5, fold_rows=10)
+    assert result.lam == pytest.approx(known.lam, rel=1e-9)
+    np.testing.assert_allclose(result.coef, known.model[0], atol=1e-7)
+
+
 def test_folds_of_fewer_rows_than_a_site_must_have(tmp_path):
     frames = {site: frame.head(40) for site, frame in tables().items()}
     files = wards(tmp_path, frames)
-    asked = study("pressure", "lasso", "cv", data={"categorical": {}, "features": ["age", "marker0"]})
+    given = {"categorical": {}, "features": ["age", "marker0"]}
+    asked = study("pressure", "lasso", "cv", data=given, model={"intercept": "sites"})
     with pytest.raises(StudyError, match=r"its rows make folds of fewer than limits.minimum_rows = 10"):
+        run_study(asked, Direct(desks(asked, files)), tmp_path / "results")
+
+
+def test_folds_that_nobody_has_rows_for(tmp_path):
+    files = wards(tmp_path, {site: frame.head(15) for site, frame in tables().items()})
+    asked = study("pressure", "lasso", "cv", data={"categorical": {}, "features": ["age", "marker0"]})
+    with pytest.raises(StudyError, match=r"model.folds = 5: .* no rows; lower fold_rows=10, or take fewer"):
         run_study(asked, Direct(desks(asked, files)), tmp_path / "results")
 
 

@@ -151,7 +151,7 @@ def test_refused_statistics_do_not_leave_and_gradients_do(files, tmp_path):
     assert len(lines) == stubborn["bern"].answers
     names = {array["name"].rpartition("/")[2] for line in lines for array in line["arrays"]}
     assert "gradient" in names
-    assert not names & {"gram", "hessian"}
+    assert not names & {"gram", "hessian", "diagonal"}
     asked = study("died", "logistic", 0.01, solver={"method": "prox_newton"})
     bern = StudyDesk(asked, "bern", files["whole"]["bern"], refuses=("hessian",))
     with pytest.raises(StudyError, match=r'solver.method = "prox_newton" needs what bern does not send'):

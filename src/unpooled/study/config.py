@@ -92,6 +92,13 @@ class Study:
         return self.model == "huber" and self.intercept is True and not self.is_federated
 
     @property
+    def fold_rows(self) -> int:
+        """How many rows a site deals into a fold at least; small sites stay whole, but not beside their own
+        intercepts, which would then be unknown.
+        """
+        return 0 if self.intercept == "sites" or self.folds == "sites" else self.minimum_rows
+
+    @property
     def attempts(self) -> int:
         """How often everything may begin: once more for each site that is lost for good."""
         return 1 + len(self.sites) - self.minimum_sites

@@ -157,7 +157,9 @@ def _rows(study: Study, table: Table) -> Iterator[Unfit]:
         said = f"{counted(table.n_rows, 'row')}: limits.minimum_rows is {study.minimum_rows}"
         yield Unfit(said, f"fewer than {study.minimum_rows} rows")
     elif (
-        study.lam == "cv" and study.folds != "sites" and table.n_rows // int(study.folds) < study.minimum_rows
+        study.lam == "cv"
+        and study.intercept == "sites"
+        and table.n_rows // int(study.folds) < study.minimum_rows
     ):
         said = f"its rows make folds of fewer than limits.minimum_rows = {study.minimum_rows}"
         yield Unfit(f"{said}, {counted(table.n_rows, 'row')} in {study.folds} folds: use fewer", said)

@@ -105,7 +105,7 @@ class StudyDesk:
         if envelope.agreement is None:
             raise StudyError(f"a request {request.kind!r} came before the sites had agreed on their columns")
         is_new = self.policy.request(inner)
-        reply = self._prepared(envelope).handle(inner)
+        reply = self.policy.without_squares(self._prepared(envelope).handle(inner))
         self.policy.leaving(reply, is_new=is_new)
         return reply
 

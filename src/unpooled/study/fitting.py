@@ -12,7 +12,7 @@ from unpooled import algorithms
 from unpooled.aggregation import Aggregate, CoordinateMedian, Mean, TrimmedMean
 from unpooled.arrays import Float
 from unpooled.certificate import Certificate
-from unpooled.cross_validation import cross_validate
+from unpooled.cross_validation import cross_validate, folds_of
 from unpooled.ledger import Ledger
 from unpooled.path import path
 from unpooled.preprocessing.site_intercepts import site_intercepts
@@ -73,7 +73,7 @@ def fitted(study: Study, agreement: Agreement, data: SitesData, refused: Mapping
 def _refusals(study: Study, refused: Mapping[str, list[str]]) -> list[str]:
     """A sentence for each site that sends no second-order statistics; others cannot be done without."""
     for site, kinds in refused.items():
-        needed = [kind for kind in kinds if kind not in SECOND_ORDER]
+        needed = [kind for kind in kinds if kind not in (*SECOND_ORDER, "diagonal")]
         if needed and not study.is_federated:
             raise StudyError(f"{site} does not send {', '.join(needed)}, without which nothing can be fitted")
     if study.solver in ("sufficient_statistics", "prox_newton") and refused:
@@ -114,7 +114,17 @@ def _exact(study: Study, problem: Problem, data: SitesData, *, second_order: boo
         )
     options |= {"n_lambdas": study.n_lambdas, "ratio": study.ratio}
     if study.lam == "cv":
-        found = cross_validate(problem, data, folds=study.folds, rule=study.rule, seed=study.seed, **options)
+        try:
+            folds_of(study.folds, data, study.seed, study.fold_rows)
+        except ValueError as error:
+            raise StudyError(f"model.folds = {study.folds!r}: {error}") from None
+        options |= {
+            "folds": study.folds,
+            "fold_rows": study.fold_rows,
+            "rule": study.rule,
+            "seed": study.seed,
+        }
+        found = cross_validate(problem, data, **options)
         whole, i = found.path, found.index
         curve = {"held_out_loss": found.mean.tolist(), "standard_error": found.se.tolist()}
         said = (

@@ -112,6 +112,13 @@ class Policy:
             )
         taken.add(digest)
 
+    def without_squares(self, reply: Reply) -> Reply:
+        """A reply without the diagonal of a matrix that this site does not send; solvers can do without."""
+        if not set(self.refuses) & {*SECOND_ORDER, "diagonal"}:
+            return reply
+        stay = ("diagonal", "diagonal_rows")
+        return Reply(reply.spec, {n: a for n, a in reply.arrays.items() if n.rpartition("/")[2] not in stay})
+
     def leaving(self, reply: Reply, *, is_new: bool) -> None:
         """Refuse an answer that makes too many numbers leave in all, or that holds what does not leave."""
         for name in reply.arrays:
@@ -224,7 +231,7 @@ class Policy:
         if key not in self._dealt:
             self._dealt[key] = fold.folds.of(sites.numbers[0], sites.ids[0], n)
         inside = self._dealt[key] == fold.number
-        if not isinstance(fold.folds, BySite) and inside.any() and min(inside.sum(), (~inside).sum()) < least:
+        if not isinstance(fold.folds, BySite) and any(0 < part.sum() < least for part in (inside, ~inside)):
             raise RefusedError(
                 f"a fold of {int(inside.sum())} of this site's {n} rows",
                 f"limits.minimum_rows = {least}: use fewer folds, or leave this site out",

@@ -30,7 +30,7 @@ def own_folds(study: Study) -> tuple[Folds, int] | None:
         return None
     if isinstance(study.folds, str):
         return BySite(), len(study.sites)
-    return Dealt(study.folds, study.seed), study.folds
+    return Dealt(study.folds, study.seed, study.fold_rows), study.folds
 
 
 def row_sets(study: Study, site: str, n_rows: int) -> Iterator[tuple[Array, int]]:

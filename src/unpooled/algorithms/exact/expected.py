@@ -79,7 +79,11 @@ def expected(problem: BoundProblem, question: Arrays, n_rows: int) -> dict[str, 
     if "models" in question:
         rules["losses"] = Rule((len(question["models"]),), most=np.inf)
     if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
-        rules = {"diagonal": Rule((p,), 0.0, is_optional=True)} | rules | {"curvature": Rule((2,))}
+        of_columns = {
+            "diagonal": Rule((p,), 0.0, is_optional=True),
+            "diagonal_rows": Rule((), n_rows, n_rows, is_count=True, is_optional=True),
+        }
+        rules = of_columns | rules | {"curvature": Rule((2,))}
     return rules
 
 

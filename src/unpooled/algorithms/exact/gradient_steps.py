@@ -47,7 +47,8 @@ def first_facts(problem: BoundProblem, state: State, total: Arrays) -> Arrays:
     of_features, of_intercept = total.get("curvature", np.full(2, 1.0 / OPTIMISM)).tolist()
     facts = opened(problem, state, total)
     units, tau = np.ones(problem.layout.n_coefficients), 1.0
-    if "diagonal" in total and of_intercept > 0.0:
+    of_all = "diagonal" in total and total["diagonal_rows"] == total.get("rows")  # a site may keep its own
+    if of_all and of_intercept > 0.0:
         units, tau = units_of(problem, total, of_intercept), np.sqrt(of_intercept)
     elif of_features > FLAT * of_intercept:
         tau = np.sqrt(max(of_intercept / of_features, 1.0))

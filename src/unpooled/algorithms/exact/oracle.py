@@ -276,7 +276,8 @@ def curvature(problem: BoundProblem, site: Site) -> Arrays:
 
     ``curvature``: λ_max of G, the rows less their mean where there is an intercept, and Σ_i share_i c_i, the
     intercept's. How the means of clients differ is left out. Where the penalty allows a unit for each column,
-    ``diagonal``, that of G (less the mean for site intercepts), and λ_max is that with a unit diagonal.
+    ``diagonal``, that of G (less the mean for site intercepts), with the number of rows that it is about, and
+    λ_max is that with a unit diagonal.
     """
     c = np.asarray(problem.problem.loss.curvature(site.y), dtype=np.float64) * site.share
     X, own = site.X, problem.problem.has_site_intercepts
@@ -288,7 +289,7 @@ def curvature(problem: BoundProblem, site: Site) -> Arrays:
         squares = np.asarray((X.multiply(X) if is_sparse(X) else np.square(X)).T @ c, dtype=np.float64)
         spread = np.maximum(squares - total * np.square(mean), 0.0)
         units = np.sqrt(np.where(spread > FLAT * squares, spread, np.inf))
-        up["diagonal"] = spread if own else squares
+        up |= {"diagonal": spread if own else squares, "diagonal_rows": np.array(site.n_rows)}
 
     def product(u: Float) -> Array:
         z = X @ (u / units) - mean @ (u / units)
