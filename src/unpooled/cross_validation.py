@@ -270,6 +270,8 @@ def _from_statistics(
         if bound.layout.n_intercepts and not is_refused:
             rest = without_rounding(rest)
         own = solver.server_update(bound, before, rest)
+        if is_refused:  # another solver takes over in all folds
+            own = State(own.round, own.arrays | {"refused": state.arrays["refused"]})
         tasks.append(Solve(solver, bound, own, fold._replace(held_out=False)))
     return tasks, left_out
 

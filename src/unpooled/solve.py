@@ -133,7 +133,7 @@ def fallback(task: Solve, start: Float) -> Solve:
     """The same with the matrices that were sent and the gradients of all; gradients only where none was."""
     newton = ProxNewton(task.solver.min_rows)
     if newton.lacks(task.problem) is None:
-        state = newton.taken_over(task.problem, task.state)
+        state = newton.taken_over(task.problem, task.state, start)
         if state is not None:
             return Solve(newton, task.problem, state, task.fold)
     return gradients_only(task, start)

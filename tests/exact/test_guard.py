@@ -118,3 +118,17 @@ def test_second_order_can_be_ruled_out():
     assert any("not to be shared" in note for note in fit.notes)
     with pytest.raises(ValueError, match="prox-Newton needs second-order statistics"):
         up.solve(up.Problem(up.Logistic(), up.L1(0.02)), data, solver="prox_newton", second_order=False)
+
+
+def test_a_column_that_is_rare_in_one_fold_sends_no_fold_to_gradients():
+    data = federated("squared", n=300, p=6, sites=3)
+    folds = np.arange(300) % 4
+    data.X[:, 5] = 0.0
+    data.X[[0, 4], 5] = 1.0  # two rows of the first site, both in the first fold
+    problem = up.Problem(up.Squared(), up.L1(1.0), True)
+    guarded = up.cross_validate(problem, data, folds=folds, n_lambdas=10, tol=1e-12)
+    free = up.cross_validate(problem, data, folds=folds, n_lambdas=10, min_rows=0, tol=1e-12)
+    assert free.rounds == 1
+    assert guarded.path.solver == "prox-Newton"
+    assert guarded.rounds <= 6
+    np.testing.assert_allclose(guarded.losses, free.losses, rtol=1e-5)

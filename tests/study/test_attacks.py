@@ -20,6 +20,7 @@ from unpooled.study.agreement import Agreement
 from unpooled.study.config import parse
 from unpooled.study.coordinator import run_study
 from unpooled.study.desk import StudyDesk
+from unpooled.study.effective import Point, Seen
 from unpooled.study.envelope import opened
 
 
@@ -377,3 +378,17 @@ def test_an_honest_study_of_counts_with_long_tails(tmp_path, seed):
     result = run_study(asked, Direct(at), tmp_path / "results")
     known = up.FederatedPoissonRegressor(0.01).fit(up.FederatedData.from_clients(clients))
     np.testing.assert_allclose(result.coef, known.coef_, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("differing", "in_a_fold", "expected"), [(6, False, True), (6, True, False), (4, True, True)]
+)
+def test_half_of_the_rows_are_enough_within_a_fold(differing, in_a_fold, expected):
+    """As for sums: a cross-validation asks at many points that lie close together."""
+    seen, asked = Seen(10), np.ones(120, dtype=bool)
+    asked[60:] = not in_a_fold
+    weights = np.full((1, 120), 0.01)
+    seen.remember(Point(weights.copy(), None, is_steep=True, jumps=True), asked)
+    weights[0, :differing] = 0.02
+    said = seen.isolates(Point(weights, None, is_steep=True, jumps=True), asked)
+    assert (said == "it and an earlier one differ in") == expected

@@ -117,7 +117,7 @@ class Seen:
             if few_carry(weight[asked], least) or few_carry(weight[~asked], least):
                 return "it rests on"
         for earlier in (self.steep, self.gentle) if point.is_steep else (self.steep,):
-            if earlier.differ_in_few(point, asked, self.least):
+            if earlier.differ_in_few(point, asked, self.least if asked.all() else half_of(self.least)):
                 return "it and an earlier one differ in"
         return None
 

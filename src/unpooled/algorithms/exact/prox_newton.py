@@ -22,14 +22,22 @@ from typing import ClassVar
 import numpy as np
 
 from unpooled.algorithms.base import State
-from unpooled.algorithms.exact.base import ExactSolver, bound, centred, opened, opening, refused
+from unpooled.algorithms.exact.base import (
+    MOMENTS,
+    ExactSolver,
+    bound,
+    centred,
+    opened,
+    opening,
+    refused,
+)
 from unpooled.algorithms.exact.dual_point import can_tilt, lags, tilt, tilted_bound
 from unpooled.algorithms.exact.mixed import completed, completed_gram, learnt
 from unpooled.algorithms.exact.null_model import null_model
 from unpooled.algorithms.exact.oracle import NONE
 from unpooled.algorithms.exact.quadratic import minimise
 from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
-from unpooled.algorithms.exact.site import unpacked
+from unpooled.algorithms.exact.site import packed, unpacked
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.losses import Squared
 from unpooled.losses.rowwise import rowwise
@@ -103,12 +111,17 @@ class ProxNewton(ExactSolver):
         a["trial"] = NONE if again else a["w"] + a["step"] * a["direction"]
         return State(state.round + 1, a | {"failed": np.array(True)})
 
-    def taken_over(self, problem: BoundProblem, state: State) -> State | None:
-        """The state after a round of sufficient statistics that some clients refused; None where all did."""
+    def taken_over(self, problem: BoundProblem, state: State, start: Float) -> State | None:
+        """The state after a round of sufficient statistics that some clients refused; None where all did.
+
+        In other folds nobody may have refused; there the matrix is whole.
+        """
         total = {name[5:]: array for name, array in state.arrays.items() if name.startswith("sent/")}
-        if "gram" not in total or "center" in state.arrays:
+        if "gram" in state.arrays and "center" not in state.arrays:
+            total = {name: state.arrays[name] for name in MOMENTS} | {"gram": packed(state.arrays["gram"])}
+        elif "gram" not in total or state.round > 1:
             return None
-        opened = self.server_update(problem, self.init(problem, state.arrays["start"]), total)
+        opened = self.server_update(problem, self.init(problem, start), total)
         return State(opened.round, {name: a for name, a in opened.arrays.items() if name != "kept_back"})
 
     def again(self, problem: BoundProblem, state: State) -> State:

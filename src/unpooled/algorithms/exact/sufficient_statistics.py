@@ -49,8 +49,8 @@ class SufficientStatistics(ExactSolver):
 
     def server_update(self, problem: BoundProblem, state: State, total: Arrays) -> State:
         """Solve, or ask for centred statistics."""
+        sent = {f"sent/{name}": array for name, array in total.items()}  # for whoever takes over
         if refused(total).any():
-            sent = {f"sent/{name}": array for name, array in total.items()}  # for whoever takes over
             return State(state.round + 1, state.arrays | {"refused": refused(total)} | sent)
         arrays = opened(problem, state, total)
         p = problem.layout.n_coefficients
@@ -63,7 +63,7 @@ class SufficientStatistics(ExactSolver):
             spread = np.append(np.diag(arrays["gram"]), total["mean_yy"]) - means**2
             far = bool((means**2 > FAR * spread).any())
         if far:
-            return State(1, {"start": start, "center": means, "refused": refused(total)})
+            return State(1, {"start": start, "center": means, "refused": refused(total)} | sent)
         arrays["solution"] = start[:p]
         return self.again(problem, State(state.round + 1, arrays))
 
