@@ -60,13 +60,9 @@ def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -
         site = site.less(question["origin"])
     names = [name for name in ("features", "working") if name in question]
     columns = np.unique(np.concatenate([NONE, *(site_columns(problem, question[n]) for n in names)]))
-    hidden = np.zeros(site.X.shape[1], dtype=bool)
+    hidden = hidden_columns(site, columns, min_rows)
     if columns.size:
         few_rows = site.n_rows < min_rows
-        if few_rows:
-            hidden[:] = True
-        else:
-            hidden[columns] = rare(site, columns, min_rows)
         few_values = not few_rows and bool(hidden.any())
         up |= {"refused_rows": np.array(int(few_rows)), "refused_columns": np.array(int(few_values))}
     if "features" in question:
@@ -89,10 +85,14 @@ def site_columns(problem: BoundProblem, coordinates: Array) -> Array:
     return coordinates % (problem.layout.n_coefficients // problem.layout.n_outputs)
 
 
-def refusals(site: Site, columns: Array, min_rows: int) -> tuple[bool, bool]:
-    """Whether there are fewer than ``min_rows`` rows; whether in a column fewer than that stand out."""
-    few_rows = site.n_rows < min_rows
-    return few_rows, not few_rows and bool(rare(site, columns, min_rows).any())
+def hidden_columns(site: Site, columns: Array, min_rows: int) -> Array:
+    """Which columns (p,) of X stay out of matrices: all where rows are few, else the rare of ``columns``."""
+    found = np.zeros(site.X.shape[1], dtype=bool)
+    if columns.size and site.n_rows < min_rows:
+        found[:] = True
+    elif columns.size:
+        found[columns] = rare(site, columns, min_rows)
+    return found
 
 
 def rare(site: Site, columns: Array, min_rows: int) -> Array:
