@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unpooled.arrays import Array
+from unpooled.kernels.arrays import Array
 
 
 class DisagreementError(AssertionError):

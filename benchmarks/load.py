@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 
 import unpooled as up
-from unpooled.flower.client import client_app, client_id
-from unpooled.flower.environment import be_quiet
-from unpooled.flower.guard import descendants
-from unpooled.flower.installed import serverapp
-from unpooled.flower.transport import GridTransport
-from unpooled.remote.data import RemoteData
-from unpooled.remote.engine import Remote
-from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
+from unpooled.engines.flower.client import client_app, client_id
+from unpooled.engines.flower.environment import be_quiet
+from unpooled.engines.flower.guard import descendants
+from unpooled.engines.flower.installed import serverapp
+from unpooled.engines.flower.transport import GridTransport
+from unpooled.engines.remote.data import RemoteData
+from unpooled.engines.remote.engine import Remote
+from unpooled.engines.remote.messages import Failure, Holder, Reply, Request, Through, Transport
 
 PROBLEM = up.Problem(up.Squared(), up.L1(0.05), intercept=True)
 ALGORITHM = up.FastFedDA(mu=0.1, gamma=100.0, local_steps=10)
@@ -147,7 +147,7 @@ def on_ray(clients: int, rounds: int, cohort: int | None) -> dict[str, list[floa
 
 def supernodes(nodes: int, rounds: int, cohort: int | None) -> dict[str, list[float]]:
     """A SuperLink and so many SuperNodes on loopback, in clear."""
-    from unpooled.flower import SuperLink, SuperNode, write_app
+    from unpooled.runs.flower import SuperLink, SuperNode, write_app
 
     here = Path(__file__).parent
     os.environ["PYTHONPATH"] = os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 import unpooled as up
 from benchmarks.shapes import Shape
-from unpooled.arrays import Array
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.draws import cohort, minibatch
 from unpooled.problem import BoundProblem
-from unpooled.sampling import cohort, minibatch
 
 SEED = 0
 

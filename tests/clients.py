@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
 
 SIZES = {
     "b": 4,

@@ -20,11 +20,11 @@ from tests.exact.federations import LOSSES, federated
 from tests.penalties.test_singular import with_singular_values
 from tests.penalties.truth import CASES as PENALTIES
 from tests.runs import ALGORITHMS, FAST
-from unpooled import weighted_sum
-from unpooled.engines import occupied
-from unpooled.kernel import Kernel, Vectorised
+from unpooled.engines.local.columns import occupied
+from unpooled.kernels import weighted_sum
+from unpooled.kernels.compile import Kernel, Vectorised
+from unpooled.kernels.linalg.singular import shrink
 from unpooled.penalties.nuclear import LargeNuclearRecord
-from unpooled.penalties.singular import shrink
 
 BRIEF = {"rounds": 3, "cohort": 5, "progress": False}
 

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 import unpooled as up
-from unpooled import curvature
-from unpooled.curvature import Curvature
+from unpooled.algorithms import curvature
+from unpooled.algorithms.curvature import Curvature
 
 
 def federations(seed=0):

@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 from tests.clients import SIZES, Constructor, frame, pooled
-from unpooled.data import FederatedData
-from unpooled.validation import BLOCK
+from unpooled._validation import BLOCK
+from unpooled.data.federated import FederatedData
 
 
 @pytest.fixture(params=["arrays", "clients", "frame"])

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from tests.clients import Constructor, frame, pooled
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
 
 
 @pytest.fixture(params=["arrays", "clients", "frame"])

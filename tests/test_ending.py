@@ -10,7 +10,7 @@ from sklearn.linear_model import Lasso
 import unpooled as up
 from tests.remote.desks import Faulty, apart, desks, silent
 from tests.runs import ALGORITHMS, FAST, NAMES, PROBLEM, go, same_bits
-from unpooled.remote.data import RemoteData
+from unpooled.engines.remote.data import RemoteData
 
 
 @pytest.fixture(scope="module")

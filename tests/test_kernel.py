@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from numba.core.event import install_listener, trigger_event
 
-from unpooled import compiling, simd
-from unpooled.kernel import _digest, _forget_oldest, compiled, foreign_records, kernel, method
+from unpooled.kernels import announce as compiling
+from unpooled.kernels import simd
+from unpooled.kernels.compile import _digest, _forget_oldest, compiled, foreign_records, kernel, method
 from unpooled.losses.squared import SquaredRecord
 from unpooled.penalties.l1 import L1Record
-from unpooled.regulariser import Free, Regulariser
+from unpooled.penalties.regulariser import Free, Regulariser
 
 double = method("double")
 
@@ -42,7 +43,9 @@ def python(code, cache):
     return finished(code, cache).stdout.strip()
 
 
-AT_ONCE = "from unpooled import compiling; compiling.PATIENCE = 0.0; from unpooled.sampling import cohort;"
+AT_ONCE = (
+    "from unpooled import compiling; compiling.PATIENCE = 0.0; from unpooled.kernels.draws import cohort;"
+)
 
 
 def test_importing_does_not_import_what_is_slow_to(tmp_path):
@@ -66,7 +69,7 @@ def test_methods_are_found_by_the_type_of_the_record():
 
 def test_nan_is_seen_by_compiled_comparisons():
     """The fast-math flags must not let the compiler assume that NaN does not happen."""
-    from unpooled.engines.cohort import all_sound
+    from unpooled.kernels.weighted_sum import all_sound
 
     for wrong in (np.nan, np.inf, -np.inf, 1e200):
         up = np.zeros((2, 9))
@@ -78,7 +81,7 @@ def test_nan_is_seen_by_compiled_comparisons():
 
 MODULE = """
 from typing import NamedTuple
-from unpooled.kernel import compiled, kernel, method
+from unpooled.kernels.compile import compiled, kernel, method
 grow = method("grow")
 class Grow(NamedTuple):
     by: float
@@ -127,7 +130,7 @@ def test_foreign_records_are_found_inside_others():
 def test_a_users_record_does_not_spoil_the_cache_for_others(tmp_path):
     """An index of compiled code cannot be read without the module of the types in it: it is kept apart."""
     (tmp_path / "mine.py").write_text(
-        "from typing import NamedTuple\nfrom unpooled.kernel import kernel\n"
+        "from typing import NamedTuple\nfrom unpooled.kernels.compile import kernel\n"
         "class Cube(NamedTuple):\n    by: float\n    @kernel\n"
         "    def value(self, z, y):\n        return self.by * z[0] ** 3\n"
     )
@@ -161,7 +164,9 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
 
 def test_compiling_is_said_once_and_reading_is_not(tmp_path):
     """On stderr, for the first of two kernels; another process, whose kernels are on disk, says nothing."""
-    more = "import numpy as np; from unpooled.engines.cohort import all_sound; all_sound(np.zeros((2, 3)))"
+    more = (
+        "import numpy as np; from unpooled.kernels.weighted_sum import all_sound; all_sound(np.zeros((2, 3)))"
+    )
     code = f"{AT_ONCE} cohort(0, 0, 9, 4); {more}"
     cache = tmp_path / "cache"
     said = (
@@ -190,8 +195,8 @@ def test_only_what_is_ours_and_takes_a_while_is_said(monkeypatch, capsys):
 
 NAMED = """
 import numpy as np
-from unpooled.apart import apart
-from unpooled.kernel import kernel
+from unpooled.kernels.outlined import apart
+from unpooled.kernels.compile import kernel
 @apart("f8(f8[::1], i8)")
 def inner(x, power):
     total = 0.0
@@ -233,7 +238,7 @@ def test_kernels_called_by_name(tmp_path):
 
 FORMS = """
 import numpy as np, unpooled as up
-from unpooled.engines import occupied
+from unpooled.engines.local.columns import occupied
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 24)) * (np.arange(24) > 9)
 y = X[:, 10:14].sum(axis=1)
@@ -254,7 +259,7 @@ print([float(np.abs(run.w).sum()) for run in runs])
 
 MEANWHILE = f"""
 import subprocess, sys
-from unpooled.sampling import cohort
+from unpooled.kernels.draws import cohort
 cohort(0, 0, 9, 4)  # the cache is in use before anything in it calls by name
 done = subprocess.run([sys.executable, "-c", {FORMS!r}], capture_output=True, text=True, check=True)
 print(done.stdout.strip())
@@ -275,10 +280,10 @@ def test_processes_find_every_product_that_another_compiled(tmp_path):
 CLEARED = """
 import os, shutil
 import numpy as np
-from unpooled.sampling import cohort
+from unpooled.kernels.draws import cohort
 print(len(cohort(0, 0, 9, 4)))
 shutil.rmtree(os.environ["UNPOOLED_CACHE_DIR"])
-from unpooled.weighted_sum import add_here
+from unpooled.kernels.weighted_sum import add_here
 mean = np.zeros((1, 2))
 add_here(mean, np.ones(1), np.ones((1, 1, 2)))
 print(mean.sum())

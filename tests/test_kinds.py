@@ -3,7 +3,7 @@
 import numpy as np
 
 import unpooled as up
-from unpooled.kinds import WORDS, in_words
+from unpooled._ledger import WORDS, in_words
 
 
 def test_each_once_and_unknown_ones_as_they_are():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from unpooled import sampling
-from unpooled.localise import draw_batches, localise, no_rows, number_anew
-from unpooled.oracle import Draws
-from unpooled.rows import SparseRows
+from unpooled.algorithms.gradients import Draws
+from unpooled.engines.local.columns.localise import draw_batches, localise, no_rows, number_anew
+from unpooled.kernels import draws as sampling
+from unpooled.kernels.rows import SparseRows
 
 
 def record(X, weight=None):

@@ -4,8 +4,8 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, mean_squared_error
 
-from unpooled import metrics
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
+from unpooled.runs import metrics
 
 rng = np.random.default_rng(0)
 TRUTH = np.where(rng.random((6, 5)) < 0.5, 0, rng.standard_normal((6, 5)))

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.clients import pooled
-from unpooled import parquet
-from unpooled.column_files import SUFFIXES
-from unpooled.data import FederatedData
+from unpooled.data import parquet
+from unpooled.data.column_files import SUFFIXES
+from unpooled.data.federated import FederatedData
 
 
 def table(seed=0):

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from unpooled import partition
+from unpooled.data import partition
 
 
 @pytest.mark.parametrize(("n_rows", "n_clients"), [(10, 10), (103, 10), (7, 1)])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from unpooled import validation
-from unpooled.products import times, transposed_times
+from unpooled import _validation as validation
+from unpooled.kernels.products import times, transposed_times
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

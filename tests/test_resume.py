@@ -61,7 +61,7 @@ def test_resume_refuses_other_settings(data, tmp_path):
 
 
 def test_a_checkpoint_is_a_run_to_resume(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("unpooled.checkpoint.SAVE_SECONDS", 0.0)
+    monkeypatch.setattr("unpooled.runs.checkpoint.SAVE_SECONDS", 0.0)
     path = tmp_path / "run.run"
 
     class StopError(Exception):
@@ -97,7 +97,7 @@ def filling(rounds):
 
 
 def test_a_full_disk_costs_checkpoints_only(data, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("unpooled.checkpoint.SAVE_SECONDS", 0.0)
+    monkeypatch.setattr("unpooled.runs.checkpoint.SAVE_SECONDS", 0.0)
     path, whole = tmp_path / "run.run", go(FAST, data, every=1, metrics={"n": lambda w: 0.0})
     with filling(range(4, 8)) as metrics:
         run = go(FAST, data, every=1, checkpoint=path, metrics=metrics)
@@ -110,7 +110,9 @@ def test_a_full_disk_costs_checkpoints_only(data, tmp_path, monkeypatch, caplog)
 
 
 def test_a_disk_that_is_full_at_the_end_leaves_the_last_checkpoint(data, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("unpooled.checkpoint.SAVE_SECONDS", np.inf)  # after the first round, and at the end
+    monkeypatch.setattr(
+        "unpooled.runs.checkpoint.SAVE_SECONDS", np.inf
+    )  # after the first round, and at the end
     path, whole = tmp_path / "run.run", go(FAST, data, every=1, metrics={"n": lambda w: 0.0})
     with filling(range(12, 13)) as metrics:
         run = go(FAST, data, every=1, checkpoint=path, metrics=metrics)

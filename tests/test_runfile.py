@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import unpooled as up
-from unpooled import runfile
+from unpooled.runs import runfile
 
 
 @pytest.fixture(scope="module")

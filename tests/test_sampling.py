@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from unpooled import sampling
-from unpooled.sampling import cohort, draw, minibatch, philox
+from unpooled.kernels import draws as sampling
+from unpooled.kernels.draws import cohort, draw, minibatch, philox
 
 # Known answers of Philox4x32-10 from the Random123 distribution: counter, key, output.
 KNOWN = [

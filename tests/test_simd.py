@@ -9,11 +9,11 @@ import pytest
 
 import unpooled as up
 from tests.test_sparse_products import OUTPUTS, check_sparse_products
-from unpooled import blocks
-from unpooled.kernel import compiled, vectorised
+from unpooled.kernels import plain_products as blocks
+from unpooled.kernels.compile import compiled, vectorised
+from unpooled.kernels.rows import DenseRows
+from unpooled.kernels.simd import width
 from unpooled.losses.base import linear_gradient
-from unpooled.rows import DenseRows
-from unpooled.simd import width
 
 vector_margins = vectorised(blocks.margins)
 vector_adjoint = vectorised(blocks.adjoint)

@@ -147,7 +147,7 @@ def test_weighting_of_a_cohort():
     """Renormalised weights of two of four uneven clients sum to one; unbiased ones to K/S Σ π_k."""
     data = up.FederatedData.from_clients([(np.ones((n, 1)), np.full(n, float(n))) for n in (1, 2, 3, 4)])
     problem = up.Problem(up.Squared(), up.Zero())
-    from unpooled.sampling import cohort
+    from unpooled.kernels.draws import cohort
 
     chosen = cohort(5, 0, 4, 2)
     pi, y = np.array([0.1, 0.2, 0.3, 0.4])[chosen], np.array([1.0, 2.0, 3.0, 4.0])[chosen]
@@ -161,7 +161,7 @@ def test_weighting_of_a_cohort():
 
 def test_large_cohorts_go_through_in_parts_with_the_same_bits(data, monkeypatch):
     whole = go(FAST, data, cohort=None)
-    monkeypatch.setattr("unpooled.engines.local.UPLOAD_BYTES", 1)
+    monkeypatch.setattr("unpooled.engines.local.engine.UPLOAD_BYTES", 1)
     same_bits(whole, go(FAST, data, cohort=None))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.kernel_cases import CASES, TOLERANCE, kernels
-from unpooled.kernel import compiles
+from unpooled.kernels.compile import compiles
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,8 @@ def test_kernels_are_found_wherever_they_are():
     names = kernels().values()
     for one in ("sampling.draw", "penalties.l1.L1Record.prox", "penalties.singular.shrink", "blocks.margins"):
         assert f"unpooled.{one}" in names
-    assert "unpooled.engines.cohort.run_cohort" in names
-    assert "unpooled.vector_products.margins" not in names
+    assert "unpooled.engines.local.cohort.run_cohort" in names
+    assert "unpooled.kernels.vector_products.margins" not in names
 
 
 def test_a_wrong_switch_is_refused(monkeypatch):

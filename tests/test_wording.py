@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import unpooled as up
+from unpooled._wording import counted, numbered, part_of
 from unpooled.preprocessing import moments, prepare
-from unpooled.wording import counted, numbered, part_of
 
 
 def test_one_and_many():

@@ -1,4 +1,4 @@
-"""Ours: the rounds of ``unpooled.simulate``, through the same federation and the same local engine."""
+"""Ours: the rounds of ``unpooled.runs.simulate``, through the same federation and the same local engine."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from benchmarks.work import SEED, Work
+from unpooled._ledger import Ledger
 from unpooled.engines import Local
 from unpooled.engines.task import Task
-from unpooled.federation import Federation, Position
-from unpooled.ledger import Ledger
+from unpooled.runs.federation import Federation, Position
 
 
 class Engine:

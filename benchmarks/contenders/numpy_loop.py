@@ -8,7 +8,7 @@ from threadpoolctl import ThreadpoolController
 
 from benchmarks.contenders.numpy_terms import prox, residual
 from benchmarks.work import Round, Work
-from unpooled.arrays import Array
+from unpooled.kernels.arrays import Array
 
 
 class Solver:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.work import Step, Work
-from unpooled.arrays import Array
+from unpooled.kernels.arrays import Array
 
 
 def residual(work: Work, Z: Array, y: Array) -> Array:

@@ -1,10 +1,12 @@
 """unpooled: sparse and low-rank models fitted to data that stays where it is."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
-from unpooled import datasets, engines, losses, metrics, partition, penalties, preprocessing
+from unpooled import engines, losses, penalties, preprocessing
 from unpooled._version import __version__
 from unpooled.aggregation import Aggregate, CoordinateMedian, Mean, TrimmedMean
+from unpooled.aggregation.privacy import CentralDP
 from unpooled.algorithms import (
     Algorithm,
     CFedDA,
@@ -16,28 +18,28 @@ from unpooled.algorithms import (
     Scaffold,
     State,
 )
-from unpooled.algorithms.exact import (
+from unpooled.data import FederatedData, datasets, partition
+from unpooled.exact import (
     AndersonProxGradient,
     ExactSolver,
     Fista,
     ProxNewton,
     SufficientStatistics,
 )
-from unpooled.certificate import Certificate
-from unpooled.cross_validation import CrossValidation, cross_validate
-from unpooled.data import FederatedData
-from unpooled.fit import Fit
-from unpooled.kernel import kernel
+from unpooled.exact.certificate import Certificate
+from unpooled.exact.cross_validation import CrossValidation, cross_validate
+from unpooled.exact.fit import Fit
+from unpooled.exact.path import Path, lambda_max, path
+from unpooled.exact.selection import information, select
+from unpooled.exact.solve import solve
+from unpooled.kernels.compile import kernel
 from unpooled.losses import Huber, LinearLoss, Logistic, Poisson, Softmax, Squared
-from unpooled.path import Path, lambda_max, path
 from unpooled.penalties import L1, ElasticNet, GroupL2, Nuclear, Penalty, Zero
-from unpooled.privacy import CentralDP
 from unpooled.problem import Problem
-from unpooled.run import Run, Status
-from unpooled.runfile import load
-from unpooled.selection import information, select
-from unpooled.simulate import simulate
-from unpooled.solve import solve
+from unpooled.runs import flower, metrics
+from unpooled.runs.run import Run, Status
+from unpooled.runs.runfile import load
+from unpooled.runs.simulate import simulate
 
 if TYPE_CHECKING:  # scikit-learn and LAPACK take a while to import: see __getattr__
     from unpooled import estimators, inference
@@ -56,6 +58,10 @@ if TYPE_CHECKING:  # scikit-learn and LAPACK take a while to import: see __getat
         FederatedPoissonRegressor,
         FederatedTraceRegressor,
     )
+
+# public modules that live deeper in the tree keep their short names: import unpooled.flower
+for _module in (datasets, flower, metrics, partition):
+    sys.modules[f"unpooled.{_module.__name__.rpartition('.')[2]}"] = _module
 
 __all__ = [
     "L1",

@@ -16,7 +16,7 @@ from unpooled._version import __version__
 from unpooled.study import commands, site_commands
 
 if TYPE_CHECKING:
-    from unpooled.experiments.reproduce import Outcome
+    from unpooled.report.reproduce import Outcome
 
 app = typer.Typer(
     help="Sparse and low-rank models fitted to data that stays where it is.",
@@ -75,9 +75,9 @@ def reproduce(
     jobs: Annotated[int, typer.Option(min=1, help="Processes that run methods and seeds in parallel.")] = 1,
 ) -> None:
     """Run an experiment of the paper and compare it with the expected values."""
-    from unpooled.experiments import reproduce as work
     from unpooled.experiments.experiment import available
     from unpooled.experiments.keyboard import StoppedError
+    from unpooled.report import reproduce as work
 
     if name != "all" and name not in available():
         known = ", ".join([*available(), "all"])
@@ -127,7 +127,7 @@ def report(
 ) -> None:
     """Write one self-contained HTML page about saved runs and compare them."""
     from unpooled.report import grouped, write_report
-    from unpooled.runfile import load
+    from unpooled.runs.runfile import load
 
     if out_file.is_dir():
         raise typer.BadParameter(f"{out_file} is a folder", param_hint="--out")

@@ -6,22 +6,21 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
-from unpooled.data import FederatedData
-from unpooled.kernel import Kernel
-from unpooled.layout import Layout
+from unpooled._validation import is_number
+from unpooled.data.base import Data
+from unpooled.data.federated import FederatedData
+from unpooled.kernels.arrays import Array, Float
+from unpooled.kernels.compile import Kernel
+from unpooled.kernels.layout import Layout
 from unpooled.losses.base import LinearLoss
+from unpooled.losses.plain import PlainLoss
 from unpooled.penalties.base import Penalty
-from unpooled.plain import PlainLoss, PlainRegulariser
-from unpooled.regulariser import Constrained, Entrywise, Free, Regulariser
-from unpooled.validation import is_number
-
-if TYPE_CHECKING:
-    from unpooled.remote.data import RemoteData
+from unpooled.penalties.plain import PlainRegulariser
+from unpooled.penalties.regulariser import Constrained, Entrywise, Free, Regulariser
 
 
 @dataclass(frozen=True)
@@ -66,16 +65,18 @@ class Problem:
             return BoundProblem(self, Layout(row_shape, "C", shared))
         return BoundProblem(self, Layout((math.prod(row_shape), n_outputs), "F", n_outputs * shared))
 
-    def smooth(self, w: Array, data: FederatedData | RemoteData, intercept: Any = None) -> float:
+    def smooth(self, w: Array, data: Data, intercept: Any = None) -> float:
         """The smooth part Σ_k π_k L_k(w); with site intercepts, ``intercept`` holds one a client."""
-        if not isinstance(data, FederatedData):
-            return data.smooth(self, w, intercept)
+        return data.smooth(self, w, intercept)
+
+    def smooth_of_rows(self, w: Array, data: FederatedData, intercept: Any = None) -> float:
+        """The same, of rows that are here."""
         if isinstance(self.loss, LinearLoss):
             return self.loss.value(w, data.X, data.y, data.row_weights, self._of_rows(intercept, data))
-        values = [PlainLoss(self.loss).value(client, w, intercept) for client in data]
+        values = [PlainLoss(self.loss).value(*client.rows, w, intercept) for client in data]
         return float(np.dot(data.weights, values))
 
-    def objective(self, w: Array, data: FederatedData | RemoteData, intercept: Any = None) -> float:
+    def objective(self, w: Array, data: Data, intercept: Any = None) -> float:
         """φ(w) = Σ_k π_k L_k(w) + h(w)."""
         return self.smooth(w, data, intercept) + float(self.penalty.value(w))
 
@@ -87,7 +88,7 @@ class Problem:
                 own = self.loss.gradient(w, data.X, data.y, data.row_weights, shifts)
                 return own if intercept is None else own[0]
             return self.loss.gradient(w, data.X, data.y, data.row_weights, intercept)
-        parts = [PlainLoss(self.loss).extended_gradient(client, w, intercept) for client in data]
+        parts = [PlainLoss(self.loss).extended_gradient(*client.rows, w, intercept) for client in data]
         total = np.tensordot(data.weights, np.array(parts), axes=1)
         return total if intercept is None else (total[:-1], float(total[-1]))
 
@@ -102,10 +103,13 @@ class Problem:
         """The same problem with another λ."""
         return Problem(self.loss, self.penalty.with_lam(lam), self.intercept, self.ball)
 
-    def bind(self, data: FederatedData | RemoteData) -> BoundProblem:
+    def bind(self, data: Data) -> BoundProblem:
         """This problem laid out for data of this shape; checks that the targets fit the loss."""
-        if not isinstance(data, FederatedData):
-            return data.bind(self)
+        bound: BoundProblem = data.bind(self)
+        return bound
+
+    def bind_rows(self, data: FederatedData) -> BoundProblem:
+        """The same, for rows that are here."""
         if data.has_missing:
             raise ValueError("the data has missing values: preprocessing.prepare(data, missing='mean') first")
         for complaint in self.complaints(data):

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unpooled.engines.local import Local, LocalClients
-from unpooled.engines.loops import Loops
+from unpooled.engines.local.engine import Local, LocalClients
+from unpooled.engines.local.loops import Loops
 
 
 class LyingLoops(Loops):

@@ -7,7 +7,7 @@ from scipy import sparse
 import unpooled as up
 from tests.aggregation.attackers import Liars
 from tests.runs import ALGORITHMS, FAST, go, same_bits
-from unpooled.engines import local
+from unpooled.engines.local import engine as local
 
 ROBUST = [up.CoordinateMedian(), up.TrimmedMean(0.2)]
 BY_VALUE = up.Scaffold(step=0.01, local_steps=4, control="value")

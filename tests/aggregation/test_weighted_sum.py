@@ -4,10 +4,10 @@ import numba
 import numpy as np
 import pytest
 
-from unpooled import weighted_sum
-from unpooled.engines import cohort
-from unpooled.engines.cohort import Threads, compiled_sum
-from unpooled.weighted_sum import PIECE, add_here, add_weighted
+from unpooled.engines.local.cohort import Threads
+from unpooled.kernels import parallel_sum, weighted_sum
+from unpooled.kernels.parallel_sum import compiled_sum
+from unpooled.kernels.weighted_sum import PIECE, add_here, add_weighted
 
 
 def uploads(n_clients, vectors, size, dtype):
@@ -49,7 +49,7 @@ def test_large_sums_wake_the_other_threads(monkeypatch):
     weights, up = uploads(6, 1, 3 * PIECE + 1, "float64")
     here, woken = np.zeros((1, up.shape[2])), np.zeros((1, up.shape[2]))
     calls = []
-    monkeypatch.setattr(cohort, "compiled_sum", lambda: calls.append(1) or compiled_sum())
+    monkeypatch.setattr(parallel_sum, "compiled_sum", lambda: calls.append(1) or compiled_sum())
     add_weighted(here, weights, up)
     assert not calls
     monkeypatch.setattr(weighted_sum, "LARGE", 0)

@@ -9,7 +9,7 @@ from sklearn.linear_model import Lasso
 
 import unpooled as up
 from unpooled.algorithms.balance import Horizon, balanced, left
-from unpooled.curvature import Curvature
+from unpooled.algorithms.curvature import Curvature
 
 EVERYTHING_OPEN = [up.FastFedDA(), up.CFedDA(), up.MCFedDA()]
 NAMES = ["Fast-FedDA", "C-FedDA", "MC-FedDA"]
@@ -167,7 +167,7 @@ def test_what_is_left_follows_from_the_steps(diabetes):
 
 
 def _fixed(size):
-    from unpooled.spectrum import fixed_direction
+    from unpooled.kernels.linalg.lanczos import fixed_direction
 
     u = fixed_direction(size)
     return u / np.linalg.norm(u)

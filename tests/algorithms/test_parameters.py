@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import unpooled as up
+from unpooled.algorithms.curvature import Curvature
 from unpooled.algorithms.mc_fedda import halving_stages
 from unpooled.algorithms.schedule import alpha, total
-from unpooled.curvature import Curvature
 
 PROBLEM = up.Problem(up.Squared(), up.L1(0.1))
 

@@ -1,7 +1,7 @@
 import numpy as np
 from sklearn.datasets import load_digits
 
-from unpooled.datasets import digits_by_form
+from unpooled.data.datasets import digits_by_form
 
 
 def test_digits_by_form():

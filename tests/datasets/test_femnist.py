@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from unpooled.datasets import femnist
+from unpooled.data.datasets import femnist
 
 NAMES = [f"f{k:04d}_{k % 50:02d}" for k in range(40)]
 
@@ -97,7 +97,7 @@ def test_draws_are_nested(folder):
 
 
 def test_every_client_is_as_likely_as_any_other():
-    from unpooled.datasets.femnist import _draw
+    from unpooled.data.datasets.femnist import _draw
 
     drawn = np.zeros(40)
     for seed in range(2000):

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from unpooled.datasets import load_leaf
+from unpooled.data.datasets import load_leaf
 
 
 def images(seed, labels):

@@ -2,8 +2,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from unpooled import metrics
-from unpooled.datasets import gaussian_start, low_rank_regression, sparse_classification, sparse_regression
+from unpooled.data.datasets import (
+    gaussian_start,
+    low_rank_regression,
+    sparse_classification,
+    sparse_regression,
+)
+from unpooled.runs import metrics
 
 
 def within(data):

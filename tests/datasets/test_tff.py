@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from unpooled.datasets import load_tff
+from unpooled.data.datasets import load_tff
 
 RNG = np.random.default_rng(0)
 TRAIN = {name: (RNG.random((len(y), 28, 28)).astype("f4"), y) for name, y in {

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unpooled.datasets import mnist_by_writer
+from unpooled.data.datasets import mnist_by_writer
 
 RNG = np.random.default_rng(0)
 N = 60

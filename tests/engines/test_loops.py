@@ -4,7 +4,7 @@ import numpy as np
 
 import unpooled as up
 from tests.runs import PROBLEM
-from unpooled.engines.loops import Loops, loop_rows
+from unpooled.engines.local.loops import Loops, loop_rows
 from unpooled.engines.task import Task
 from unpooled.penalties.l1 import L1Record
 

@@ -6,8 +6,8 @@ from scipy import sparse
 
 import unpooled as up
 from tests.runs import ALGORITHMS, FAST, NAMES, same_bits
-from unpooled import sampling
-from unpooled.engines import local
+from unpooled.engines.local import engine as local
+from unpooled.kernels import draws as sampling
 
 P, CLIENTS = 60, 12
 PROBLEM = up.Problem(up.Squared(), up.L1(0.02), intercept=True)

@@ -6,8 +6,9 @@ import pytest
 import unpooled as up
 from tests.engines.test_touched import PROBLEM, P, go, rows
 from tests.runs import ALGORITHMS, FAST, same_bits
-from unpooled.engines import local, occupied
-from unpooled.feature_major import stride_of
+from unpooled.engines.local import engine as local
+from unpooled.engines.local.columns import occupied
+from unpooled.kernels.feature_major import stride_of
 
 
 def images(target=None, weighted=True, empty=0.0):

@@ -18,7 +18,7 @@ from sklearn.model_selection import (
 
 import unpooled as up
 from tests.exact.federations import rows
-from unpooled.cross_validation import deal
+from unpooled.exact.cross_validation import deal
 
 EXACT = {"tol": 1e-12, "max_iter": 100_000}
 SHORT = {"n_alphas": 15, "eps": 0.01, "min_rows": 0, "tol": 1e-11}

@@ -5,9 +5,9 @@ import pytest
 
 import unpooled as up
 from tests.exact.federations import LOSSES, federated
-from unpooled.algorithms.exact.shrinkage import shrinkage
-from unpooled.certificate import certify
-from unpooled.engines.oracles import Question
+from unpooled.exact.certificate import certify
+from unpooled.exact.clients import Question
+from unpooled.exact.shrinkage import shrinkage
 
 PENALTIES = [up.L1(0.03), up.ElasticNet(0.05, 0.6), up.GroupL2(0.05, np.arange(6) // 2)]
 

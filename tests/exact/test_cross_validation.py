@@ -7,7 +7,7 @@ from sklearn.model_selection import PredefinedSplit
 
 import unpooled as up
 from tests.exact.federations import federated
-from unpooled.cross_validation import deal
+from unpooled.exact.cross_validation import deal
 
 LASSO = up.Problem(up.Squared(), up.L1(1.0), True)
 

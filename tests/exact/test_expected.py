@@ -5,9 +5,9 @@ import pytest
 
 import unpooled as up
 from tests.exact.federations import LOSSES, federated
-from unpooled.algorithms.exact.expected import complaint, expected
-from unpooled.algorithms.exact.oracle import answer
-from unpooled.algorithms.exact.site import Site
+from unpooled.exact.expected import complaint, expected
+from unpooled.exact.oracle import answer
+from unpooled.exact.site import Site
 
 P = 5
 ALL, NONE = np.arange(P), np.empty(0, np.int64)

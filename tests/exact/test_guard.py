@@ -6,9 +6,9 @@ from scipy import sparse
 
 import unpooled as up
 from tests.exact.federations import LOSSES, federated, rows
-from unpooled.algorithms.exact.oracle import answer, hidden_columns
-from unpooled.algorithms.exact.site import Site, unpacked
-from unpooled.client import Client
+from unpooled.data.client import Client
+from unpooled.exact.oracle import answer, hidden_columns
+from unpooled.exact.site import Site, unpacked
 
 ALL = np.arange(3)
 

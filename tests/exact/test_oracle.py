@@ -6,8 +6,8 @@ import pytest
 import unpooled as up
 from tests.exact.federations import LOSSES, federated
 from tests.test_your_own import PlainL1, PlainLogCosh, WeightedLogCosh
-from unpooled.algorithms.exact.oracle import answer
-from unpooled.algorithms.exact.site import Site, unpacked
+from unpooled.exact.oracle import answer
+from unpooled.exact.site import Site, unpacked
 from unpooled.losses.base import residuals
 from unpooled.losses.rowwise import rowwise
 

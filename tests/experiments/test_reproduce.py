@@ -11,10 +11,10 @@ from unpooled.experiments import available, read
 from unpooled.experiments.experiment import table
 from unpooled.experiments.history import write_history
 from unpooled.experiments.jobs import method_jobs, slug
-from unpooled.experiments.reproduce import Request
 from unpooled.experiments.study import is_study
 from unpooled.experiments.verdict import compare
 from unpooled.experiments.workers import carry_out
+from unpooled.report.reproduce import Request
 
 
 def test_every_experiment_is_read():

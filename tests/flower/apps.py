@@ -8,12 +8,12 @@ import numpy as np
 from flwr.serverapp import ServerApp
 
 import unpooled as up
-from unpooled.flower import CompositeStrategy, GridTransport, client_app
-from unpooled.flower.client import answering
-from unpooled.remote.data import RemoteData
-from unpooled.remote.desk import Desk
-from unpooled.remote.engine import Remote
-from unpooled.remote.messages import Reply, Request
+from unpooled.engines.flower.client import answering
+from unpooled.engines.remote.data import RemoteData
+from unpooled.engines.remote.desk import Desk
+from unpooled.engines.remote.engine import Remote
+from unpooled.engines.remote.messages import Reply, Request
+from unpooled.runs.flower import CompositeStrategy, GridTransport, client_app
 
 SITES = ("north", "south", "west")
 DATA = up.datasets.sparse_regression(seed=5, n_clients=3, n_rows=40, n_features=30, sparsity=6)

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from unpooled.flower import Certificates
+from unpooled.runs.flower import Certificates
 
 PEM, PLAIN = serialization.Encoding.PEM, serialization.NoEncryption()
 

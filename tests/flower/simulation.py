@@ -3,7 +3,7 @@
 import warnings
 
 from tests.leftovers import leftovers_ignored
-from unpooled.flower.environment import be_quiet
+from unpooled.engines.flower.environment import be_quiet
 
 
 def simulated(server, client, nodes):

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from unpooled.flower.app_folder import write_app
+from unpooled.engines.flower.app_folder import write_app
 
 CONFIG = {"out": 'C:\\a "b"\n', "rounds": 3, "lam": 0.1, "ball": float("inf"), "on": True}
 

@@ -19,10 +19,10 @@ from tests.flower.apps import DATA, FAST, OPTIONS, PROBLEM, SCAFFOLD, SITES, STA
 from tests.flower.certificates import make_certificates, make_key
 from tests.processes import commands, watched
 from tests.study.sites import study, tables
-from unpooled.flower import SuperLink, SuperNode, write_app
-from unpooled.flower.environment import QUIET, command, environment
-from unpooled.flower.guarded import ProcessError
-from unpooled.remote.messages import Reply
+from unpooled.engines.flower.environment import QUIET, command, environment
+from unpooled.engines.flower.guarded import ProcessError
+from unpooled.engines.remote.messages import Reply
+from unpooled.runs.flower import SuperLink, SuperNode, write_app
 from unpooled.study import joining, table
 from unpooled.study.config import StudyError
 from unpooled.study.desk import StudyDesk

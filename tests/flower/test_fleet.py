@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from flwr.proto.fleet_pb2 import ActivateNodeRequest, ActivateNodeResponse
 
-from unpooled.flower import fleet
-from unpooled.flower.fleet import Fleet, RefusedError, UnreachableError
+from unpooled.engines.flower import fleet
+from unpooled.engines.flower.fleet import Fleet, RefusedError, UnreachableError
 
 OWN = ec.generate_private_key(ec.SECP384R1())
 GOOD = ActivateNodeResponse(node_id=7).SerializeToString()

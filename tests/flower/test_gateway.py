@@ -16,11 +16,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.flower.certificates import make_certificates
-from unpooled.flower import door
-from unpooled.flower import gateway as module
-from unpooled.flower.gateway import Gateway
-from unpooled.flower.keyring import KEY, SIGNATURE, TIME, Keyring, signed
-from unpooled.flower.ports import free_port
+from unpooled.engines.flower import door
+from unpooled.engines.flower import gateway as module
+from unpooled.engines.flower.gateway import Gateway
+from unpooled.engines.flower.keyring import KEY, SIGNATURE, TIME, Keyring, signed
+from unpooled.engines.flower.ports import free_port
 
 PULL = "/v1/fleet/pull-messages"
 
@@ -267,7 +267,7 @@ def test_strangers_have_little_time(certificates, monkeypatch):
 
 OUT_OF_FILES = """
 import os, resource, sys
-from unpooled.flower.gateway import Gateway
+from unpooled.engines.flower.gateway import Gateway
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
 gateway = Gateway("127.0.0.1", 0, None)
 gateway.start("127.0.0.1:1")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.processes import runs
-from unpooled.flower.environment import LOOPBACK, QUIET, command, environment
-from unpooled.flower.guarded import Guarded, ProcessError
+from unpooled.engines.flower.environment import LOOPBACK, QUIET, command, environment
+from unpooled.engines.flower.guarded import Guarded, ProcessError
 
 # A stubborn tree: a process that ignores SIGTERM, whose child sits in a session of its own.
 TREE = """

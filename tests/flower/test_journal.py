@@ -8,10 +8,10 @@ import pytest
 
 import unpooled as up
 from tests.flower.apps import DATA, same
-from unpooled.flower import journal
-from unpooled.flower.server import fit
-from unpooled.remote.desk import Desk
-from unpooled.remote.direct import Direct
+from unpooled.engines.flower import journal
+from unpooled.engines.remote.desk import Desk
+from unpooled.engines.remote.direct import Direct
+from unpooled.runs.flower.server import fit
 
 PROBLEM = up.Problem(up.Logistic(), up.L1(0.01), intercept=True)
 SICK = up.FederatedData.from_clients({c.id: (c.X, (c.y > 0).astype(float)) for c in DATA})

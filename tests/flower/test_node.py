@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from flwr.proto.fleet_pb2 import PullMessagesResponse
 from flwr.proto.message_pb2 import Message, Metadata, ObjectTree
 
-from unpooled.flower.fleet import RefusedError
-from unpooled.flower.node import Node
+from unpooled.engines.flower.fleet import RefusedError
+from unpooled.engines.flower.node import Node
 
 BAD = {
     "a message without a tree": PullMessagesResponse(

@@ -8,8 +8,8 @@ import pytest
 from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 from numpy.lib import format as npy
 
-from unpooled.flower.records import NotOursError, reply_of, reply_record, request_of, request_record
-from unpooled.remote.messages import Reply, Request
+from unpooled.engines.flower.records import NotOursError, reply_of, reply_record, request_of, request_record
+from unpooled.engines.remote.messages import Reply, Request
 
 ARRAYS = {
     "float64": np.array([0.1, -0.0, np.nan, np.inf, 5e-324]),

@@ -9,9 +9,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from flwr.app import ConfigRecord
 
-from unpooled.flower.records import ARRAYS, SPEC, array_record, reply_record, request_record
-from unpooled.flower.signing import CERTIFICATE, Authority, ForgedError, Signatures, Signer, sign
-from unpooled.remote.messages import Reply, Request
+from unpooled.engines.flower.records import ARRAYS, SPEC, array_record, reply_record, request_record
+from unpooled.engines.flower.signing import CERTIFICATE, Authority, ForgedError, Signatures, Signer, sign
+from unpooled.engines.remote.messages import Reply, Request
 from unpooled.study import certificates
 
 BASEL, BERN = ec.generate_private_key(ec.SECP384R1()), ec.generate_private_key(ec.SECP384R1())

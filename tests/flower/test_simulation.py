@@ -24,7 +24,7 @@ from tests.flower.apps import (
 )
 from tests.flower.simulation import simulated
 from tests.full_disks import full
-from unpooled.flower import CompositeStrategy, server_app
+from unpooled.runs.flower import CompositeStrategy, server_app
 
 COHORT = {"fraction_train": 0.67, "min_train_nodes": 2, "min_available_nodes": 3, "batch_size": 8, "seed": 7}
 EVERYONE = {"min_train_nodes": 3, "min_available_nodes": 3}

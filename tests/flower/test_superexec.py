@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from unpooled.flower.environment import environment
-from unpooled.flower.superexec import hidden, without_tokens
+from unpooled.engines.flower.environment import environment
+from unpooled.engines.flower.superexec import hidden, without_tokens
 
 
 def test_a_token_goes_to_a_file(tmp_path):

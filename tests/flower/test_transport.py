@@ -10,13 +10,13 @@ from flwr.app import Error
 from flwr.serverapp import ServerApp
 
 from tests.flower.simulation import simulated
-from unpooled.flower import transport
-from unpooled.flower.client import answering
-from unpooled.flower.records import reply_record
-from unpooled.flower.signing import Signatures
-from unpooled.flower.transport import GridTransport
-from unpooled.remote.failures import DuplicateClientError
-from unpooled.remote.messages import Failure, Reply, Request
+from unpooled.engines.flower import transport
+from unpooled.engines.flower.client import answering
+from unpooled.engines.flower.records import reply_record
+from unpooled.engines.flower.signing import Signatures
+from unpooled.engines.flower.transport import GridTransport
+from unpooled.engines.remote.failures import DuplicateClientError
+from unpooled.engines.remote.messages import Failure, Reply, Request
 
 KEY = ec.generate_private_key(ec.SECP384R1()).public_key()
 NAMES = ("b", "a", "c", "twin", "d", "twin")

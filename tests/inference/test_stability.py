@@ -6,7 +6,7 @@ from sklearn.linear_model import Lasso
 
 import unpooled as up
 from tests.inference import pooled
-from unpooled.cross_validation import numbers_of
+from unpooled.exact.cross_validation import numbers_of
 from unpooled.inference import stability_selection
 from unpooled.inference.halves import halves
 from unpooled.inference.stable_columns import unimodal_factor

@@ -7,8 +7,8 @@ import scipy.sparse
 import scipy.special
 
 import unpooled as up
+from unpooled.kernels.rows import DenseRows, SparseRows
 from unpooled.losses.base import linear_gradient
-from unpooled.rows import DenseRows, SparseRows
 
 N, P, C = 23, 7, 4
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from unpooled.kernels.linalg.singular import MODERATE
+from unpooled.kernels.linalg.truncated import FIRST_BLOCK, none_missed, shrink_partially, start
 from unpooled.penalties import Nuclear
 from unpooled.penalties.nuclear import LargeNuclearRecord, NuclearRecord
-from unpooled.penalties.partial import FIRST_BLOCK, none_missed, shrink_partially, start
-from unpooled.penalties.singular import MODERATE
 
 
 def low_rank(seed, shape, sigma, noise):

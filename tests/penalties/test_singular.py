@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import unpooled as up
+from unpooled.kernels.linalg.eigenvectors import eigenvectors
+from unpooled.kernels.linalg.jacobi import sweep
+from unpooled.kernels.linalg.residuals import error_bound
+from unpooled.kernels.linalg.singular import MAX_SWEEPS, nuclear_norm, shrink, shrunk
 from unpooled.penalties import Nuclear
-from unpooled.penalties.certificate import error_bound
-from unpooled.penalties.eigenvectors import eigenvectors
-from unpooled.penalties.jacobi import sweep
-from unpooled.penalties.singular import MAX_SWEEPS, nuclear_norm, shrink, shrunk
 
 from . import extended
 

@@ -8,8 +8,8 @@ from sklearn.linear_model import Lasso
 
 import unpooled as up
 from tests.exact.federations import LOSSES, federated, rows
-from unpooled.algorithms.exact.shrinkage import shrinkage
-from unpooled.certificate import quadratic_bound
+from unpooled.exact.certificate import quadratic_bound
+from unpooled.exact.shrinkage import shrinkage
 from unpooled.preprocessing import prepare
 
 WEIGHTS = np.array([0.0, 1.0, 2.0, 1.0, 0.5, 1.0, 0.0, 1.0])

@@ -7,7 +7,7 @@ from dp_accounting import pld, rdp
 from scipy.special import gammaln
 
 from tests.privacy.closed_forms import gaussian_epsilon
-from unpooled.privacy.accountant import ORDERS, Accountant
+from unpooled.aggregation.privacy.accountant import ORDERS, Accountant
 
 
 @pytest.mark.parametrize(("z", "rounds"), [(1.0, 1), (4.0, 1), (8.0, 50), (30.0, 400)])

@@ -5,7 +5,7 @@ import pytest
 
 from tests.privacy.closed_forms import gaussian_delta
 from unpooled import CentralDP, FedAvg
-from unpooled.privacy.clipping import ClippedMean
+from unpooled.aggregation.privacy.clipping import ClippedMean
 
 
 def clipped(uploads, clip):

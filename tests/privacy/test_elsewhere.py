@@ -5,11 +5,11 @@ import pytest
 from scipy import sparse
 
 import unpooled as up
-from unpooled.remote.data import RemoteData
-from unpooled.remote.desk import Desk
-from unpooled.remote.direct import Direct
-from unpooled.remote.engine import Remote
-from unpooled.remote.messages import Failure
+from unpooled.engines.remote.data import RemoteData
+from unpooled.engines.remote.desk import Desk
+from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.engine import Remote
+from unpooled.engines.remote.messages import Failure
 
 pytestmark = pytest.mark.filterwarnings("ignore:noise_seed")
 PROBLEM = up.Problem(up.Squared(), up.L1(0.02), intercept=True)

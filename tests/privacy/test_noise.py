@@ -3,8 +3,8 @@
 import numpy as np
 from scipy import stats
 
-from unpooled import sampling
-from unpooled.privacy.noise import Secret
+from unpooled.aggregation.privacy.noise import Secret
+from unpooled.kernels import draws as sampling
 
 
 def test_noise_is_standard_normal():

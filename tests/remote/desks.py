@@ -1,11 +1,11 @@
 """Federations whose rows are at desks in this process, and a transport on which things go wrong."""
 
 import unpooled as up
-from unpooled.engines.shares import shares
-from unpooled.remote.data import RemoteData
-from unpooled.remote.desk import Desk
-from unpooled.remote.direct import Direct
-from unpooled.remote.messages import Failure
+from unpooled.engines.ray.shares import shares
+from unpooled.engines.remote.data import RemoteData
+from unpooled.engines.remote.desk import Desk
+from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.messages import Failure
 
 
 def apart(data, **options):

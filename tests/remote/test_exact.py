@@ -6,7 +6,7 @@ import pytest
 import unpooled as up
 from tests.exact.federations import LOSSES, federated
 from tests.remote.desks import apart, scattered
-from unpooled.remote.data import RemoteData
+from unpooled.engines.remote.data import RemoteData
 
 
 @pytest.mark.parametrize("kind", LOSSES)

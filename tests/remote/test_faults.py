@@ -6,10 +6,10 @@ import pytest
 import unpooled as up
 from tests.remote.desks import Faulty, apart, desks, silent
 from tests.runs import ALGORITHMS, FAST, PROBLEM, go
-from unpooled.remote.data import RemoteData
-from unpooled.remote.engine import Remote
-from unpooled.remote.failures import SiteLostError, TooFewClientsError
-from unpooled.remote.messages import Reply
+from unpooled.engines.remote.data import RemoteData
+from unpooled.engines.remote.engine import Remote
+from unpooled.engines.remote.failures import SiteLostError, TooFewClientsError
+from unpooled.engines.remote.messages import Reply
 
 BAD = "site 4"
 
@@ -149,8 +149,8 @@ def test_exact_answers_are_checked(small, change, words):
 
 def test_what_federations_are_refused(small):
     one, two = (up.FederatedData.from_arrays(small.X, small.y, np.zeros(360, int)) for _ in "ab")
-    from unpooled.remote.desk import Desk
-    from unpooled.remote.direct import Direct
+    from unpooled.engines.remote.desk import Desk
+    from unpooled.engines.remote.direct import Direct
 
     with pytest.raises(ValueError, match=r"client id 0 is held by both 'a' and 'b'"):
         RemoteData.of(Direct({"a": Desk(one), "b": Desk(two)}))

@@ -7,10 +7,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from unpooled import runfile
-from unpooled.remote import packing
-from unpooled.remote.messages import Request
-from unpooled.whole_file import DAMAGE
+from unpooled._files import DAMAGE
+from unpooled.engines.remote import packing
+from unpooled.engines.remote.messages import Request
+from unpooled.runs import runfile
 
 ARRAYS = {"h": np.arange(3.0), "clients": np.array([1, 2])}
 

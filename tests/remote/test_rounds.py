@@ -7,10 +7,11 @@ import unpooled as up
 from tests.engines import test_touched, test_vacant
 from tests.remote.desks import apart, scattered
 from tests.runs import ALGORITHMS, FAST, NAMES, PROBLEM, go
-from unpooled.engines import occupied
-from unpooled.remote import clients, desk
-from unpooled.remote.data import RemoteData
-from unpooled.remote.engine import Remote
+from unpooled.algorithms.curvature import Curvature
+from unpooled.engines.local.columns import occupied
+from unpooled.engines.remote import clients, desk
+from unpooled.engines.remote.data import RemoteData
+from unpooled.engines.remote.engine import Remote
 
 
 def alike(local, remote):
@@ -73,7 +74,7 @@ def test_curvature_of_sparse_rows():
     data = test_touched.pair()[1]
     remote = apart(data)
     problem = up.Problem(up.Logistic(), up.L1(0.1), intercept=True)
-    here, there = (up.curvature.Curvature(problem, rows, 4) for rows in (data, remote))
+    here, there = (Curvature(problem, rows, 4) for rows in (data, remote))
     assert here.smoothness == pytest.approx(there.smoothness, rel=1e-14)
     assert here.strong_convexity == pytest.approx(there.strong_convexity, rel=1e-10, abs=1e-16)
 

@@ -8,9 +8,9 @@ import pytest
 
 import unpooled as up
 from tests.runs import ALGORITHMS
-from unpooled.algorithms import exact
-from unpooled.engines.folds import BySite, Dealt, Fold, Halved
-from unpooled.remote.specs import KNOWN, SpecError, decode, encode, key_of
+from unpooled import exact
+from unpooled.data.folds import BySite, Dealt, Fold, Halved
+from unpooled.engines.remote.specs import KNOWN, SpecError, decode, encode, key_of
 
 PENALTIES = [
     up.L1(0.1),

@@ -9,7 +9,7 @@ import pytest
 
 from unpooled.experiments.verdict import Comparison, Verdict
 from unpooled.report import write_report
-from unpooled.run import Status
+from unpooled.runs.run import Status
 
 CHART, THEME = "#curves .chart", "#theme"
 

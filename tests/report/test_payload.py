@@ -10,7 +10,7 @@ from unpooled.report import palette
 from unpooled.report.curves import MOST_POINTS, average, thin
 from unpooled.report.estimates import estimate
 from unpooled.report.payload import payload
-from unpooled.run import Status
+from unpooled.runs.run import Status
 
 
 def with_history(run, **columns):
@@ -163,7 +163,7 @@ def test_how_runs_ended(groups, diverged):
 
 
 def test_forty_methods_look_different():
-    from unpooled.plot import STYLES
+    from unpooled.report.plot import STYLES
 
     pairs = {(palette.style(i)["colour"], palette.style(i)["dash"]) for i in range(40)}
     assert len(pairs) == 40

@@ -9,12 +9,12 @@ import pytest
 import unpooled as up
 from tests.study.sites import desks, study
 from tests.study.villain import FEATURES, Villain, patients, scaling
-from unpooled.algorithms.exact import AndersonProxGradient, Fista, ProxNewton, SufficientStatistics
-from unpooled.engines.folds import Dealt, Fold
+from unpooled.data.folds import Dealt, Fold
+from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.specs import encode
+from unpooled.engines.remote.summaries import ColumnSummary, OwnIntercept
+from unpooled.exact import AndersonProxGradient, Fista, ProxNewton, SufficientStatistics
 from unpooled.preprocessing.levels import Categories
-from unpooled.remote.direct import Direct
-from unpooled.remote.specs import encode
-from unpooled.remote.summaries import ColumnSummary, OwnIntercept
 from unpooled.study import table as tables_of
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import parse

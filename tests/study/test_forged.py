@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from tests.study.sites import desks, study, tables
-from unpooled.remote.direct import Direct
-from unpooled.remote.failures import BadReplyError
-from unpooled.remote.messages import Reply
-from unpooled.remote.replies import checked
+from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.failures import BadReplyError
+from unpooled.engines.remote.messages import Reply
+from unpooled.engines.remote.replies import checked
 from unpooled.study import table
 from unpooled.study.config import StoppedError, StudyError
 from unpooled.study.coordinator import run_study

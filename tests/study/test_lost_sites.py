@@ -11,8 +11,8 @@ from rich.console import Console
 
 from tests.full_disks import full
 from tests.study.sites import desks, study
-from unpooled.remote.direct import Direct
-from unpooled.remote.messages import Failure, Reply
+from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.messages import Failure, Reply
 from unpooled.study.agreement import DisagreementError
 from unpooled.study.board import Board
 from unpooled.study.config import StoppedError, StudyError

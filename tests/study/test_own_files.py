@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.study.sites import study
-from unpooled.kernel import _cache_directory
-from unpooled.remote.messages import Reply, Request
+from unpooled._files import whole_file
+from unpooled.engines.remote.messages import Reply, Request
+from unpooled.kernels.compile import _cache_directory
 from unpooled.study.audit import Audit
-from unpooled.whole_file import whole_file
 
 
 def mode(path):

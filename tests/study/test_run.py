@@ -8,8 +8,8 @@ import pytest
 
 import unpooled as up
 from tests.study.sites import FEATURES, SITES, desks, study, tables
+from unpooled.engines.remote.direct import Direct
 from unpooled.preprocessing import encode
-from unpooled.remote.direct import Direct
 from unpooled.study.audit import Audit
 from unpooled.study.config import StoppedError, StudyError
 from unpooled.study.coordinator import run_study

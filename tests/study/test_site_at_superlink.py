@@ -14,7 +14,8 @@ import pytest
 from tests.study.proxy import PROXIES, connecting
 from tests.study.sites import study, tables
 from tests.study.terminals import Terminal, until
-from unpooled.flower import Certificates, SuperLink, fleet, write_app
+from unpooled.engines.flower import fleet
+from unpooled.runs.flower import Certificates, SuperLink, write_app
 from unpooled.study import joining, table, writing
 from unpooled.study import keys as made_by
 from unpooled.study.config import StudyError
@@ -25,8 +26,8 @@ import time
 from pathlib import Path
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.serverapp import ServerApp
-from unpooled.flower.records import request_record
-from unpooled.remote.messages import Request
+from unpooled.engines.flower.records import request_record
+from unpooled.engines.remote.messages import Request
 
 app = ServerApp()
 

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from tests.study.sites import desks, study, tables
 from tests.study.sites import settings as given
-from unpooled.remote.direct import Direct
-from unpooled.remote.messages import Failure, Reply, Request
+from unpooled._wording import printable
+from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.messages import Failure, Reply, Request
 from unpooled.study import joining, showing, site_commands, table, writing
 from unpooled.study.board import Board
 from unpooled.study.config import StoppedError, StudyError, load, parse
@@ -20,7 +21,6 @@ from unpooled.study.coordinator import run_study
 from unpooled.study.desk import StudyDesk
 from unpooled.study.envelope import Envelope
 from unpooled.study.patience import REFUSED
-from unpooled.wording import printable
 
 EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202ered\r\nok"
 CONTROL = ("\x1b", "\x07", "\x9b", "\u202e", "\r")

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from unpooled.algorithms.exact import AndersonProxGradient
-from unpooled.remote.messages import Request
-from unpooled.remote.packing import reply_bytes, reply_from, request_bytes, request_from
-from unpooled.remote.specs import encode
+from unpooled.engines.remote.messages import Request
+from unpooled.engines.remote.packing import reply_bytes, reply_from, request_bytes, request_from
+from unpooled.engines.remote.specs import encode
+from unpooled.exact import AndersonProxGradient
 from unpooled.study import table as tables_of
 from unpooled.study.agreement import agree
 from unpooled.study.config import parse

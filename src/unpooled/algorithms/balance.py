@@ -19,8 +19,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from unpooled.algorithms.curvature import Curvature
 from unpooled.algorithms.schedule import alpha, total
-from unpooled.curvature import Curvature
 
 DRIFT, NOISE = 0.01, 0.02  # D and N
 LARGE, CURVED = 1.5, 0.4  # p and c

@@ -30,13 +30,13 @@ from dataclasses import dataclass, fields
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from unpooled.arrays import Arrays, Float
-from unpooled.kernel import method
+from unpooled._validation import is_number
+from unpooled.kernels.arrays import Arrays, Float
+from unpooled.kernels.compile import method
 from unpooled.problem import BoundProblem
-from unpooled.validation import is_number
 
 if TYPE_CHECKING:
-    from unpooled.curvature import Curvature
+    from unpooled.algorithms.curvature import Curvature
 
 local_loop = method("local_loop")
 

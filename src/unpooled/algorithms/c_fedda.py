@@ -10,10 +10,10 @@ from typing import Self
 import numpy as np
 
 from unpooled.algorithms.base import State
+from unpooled.algorithms.curvature import Curvature
 from unpooled.algorithms.dual_averaging import DualAlgorithm, DualAveraging, dual_prox, moved
 from unpooled.algorithms.schedule import alpha, total
-from unpooled.arrays import Arrays, Float
-from unpooled.curvature import Curvature
+from unpooled.kernels.arrays import Arrays, Float
 from unpooled.problem import BoundProblem
 
 

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from unpooled.algorithms.base import Algorithm, State, check_positive, whole_steps
+from unpooled.algorithms.curvature import Curvature
+from unpooled.algorithms.gradients import stochastic_gradient, workspace
 from unpooled.algorithms.tuning import default_step
 from unpooled.algorithms.vectors import add_difference, assign, subtract
-from unpooled.arrays import Array, Arrays, Float
-from unpooled.curvature import Curvature
-from unpooled.kernel import kernel
-from unpooled.oracle import stochastic_gradient, workspace
+from unpooled.kernels.arrays import Array, Arrays, Float
+from unpooled.kernels.compile import kernel
+from unpooled.penalties.regulariser import prox, subgradient
 from unpooled.problem import BoundProblem
-from unpooled.regulariser import prox, subgradient
 
 
 class Descent(NamedTuple):

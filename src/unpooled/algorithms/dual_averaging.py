@@ -9,15 +9,15 @@ import numpy as np
 
 from unpooled.algorithms.balance import Horizon
 from unpooled.algorithms.base import Algorithm, check_number, check_positive, whole_steps
+from unpooled.algorithms.curvature import Curvature
+from unpooled.algorithms.gradients import stochastic_gradient, workspace
 from unpooled.algorithms.schedule import check_schedule
 from unpooled.algorithms.tuning import LOCAL_STEPS, DualNumbers, default_local_steps, dual_numbers
 from unpooled.algorithms.vectors import subtract
-from unpooled.arrays import Array
-from unpooled.curvature import Curvature
-from unpooled.kernel import kernel
-from unpooled.oracle import stochastic_gradient, workspace
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel
+from unpooled.penalties.regulariser import DualStep, ascend, dual_step
 from unpooled.problem import BoundProblem
-from unpooled.regulariser import DualStep, ascend, dual_step
 
 
 class DualAveraging(NamedTuple):

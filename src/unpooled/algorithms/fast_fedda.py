@@ -11,10 +11,10 @@ from typing import Self
 import numpy as np
 
 from unpooled.algorithms.base import State
+from unpooled.algorithms.curvature import Curvature
 from unpooled.algorithms.dual_averaging import DualAlgorithm, DualAveraging, dual_prox, moved
 from unpooled.algorithms.schedule import alpha, total
-from unpooled.arrays import Array, Arrays, Float
-from unpooled.curvature import Curvature
+from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.problem import BoundProblem
 
 BLOCK, STEPS = 64, 2**14  # rounds, and steps in all, whose weights are computed together

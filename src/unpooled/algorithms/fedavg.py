@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from unpooled.algorithms.base import State
 from unpooled.algorithms.descent import Descent, DescentAlgorithm
-from unpooled.arrays import Arrays
+from unpooled.kernels.arrays import Arrays
 from unpooled.problem import BoundProblem
 
 

@@ -10,10 +10,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from unpooled.algorithms.base import Algorithm, State, check_positive, whole_steps
+from unpooled.algorithms.curvature import Curvature
 from unpooled.algorithms.dual_averaging import DualAveraging, dual_prox
 from unpooled.algorithms.tuning import default_step
-from unpooled.arrays import Arrays, Float
-from unpooled.curvature import Curvature
+from unpooled.kernels.arrays import Arrays, Float
 from unpooled.problem import BoundProblem
 
 

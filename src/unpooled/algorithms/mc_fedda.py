@@ -11,9 +11,9 @@ from typing import Self
 
 from unpooled.algorithms.base import State
 from unpooled.algorithms.c_fedda import CFedDA
+from unpooled.algorithms.curvature import Curvature
 from unpooled.algorithms.dual_averaging import DualAlgorithm, DualAveraging
-from unpooled.arrays import Arrays, Float
-from unpooled.curvature import Curvature
+from unpooled.kernels.arrays import Arrays, Float
 from unpooled.problem import BoundProblem
 
 Stage = tuple[int, float, float]

@@ -9,7 +9,7 @@ import numpy as np
 
 from unpooled.algorithms.base import State
 from unpooled.algorithms.descent import Descent, DescentAlgorithm
-from unpooled.arrays import Arrays, Float
+from unpooled.kernels.arrays import Arrays, Float
 from unpooled.problem import BoundProblem
 
 

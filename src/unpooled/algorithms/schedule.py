@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array
+from unpooled.kernels.arrays import Array
 
 SCHEDULES = ("polynomial", "uniform", "theory", "measured")
 OUTPUTS = ("last", "average")

@@ -12,7 +12,7 @@ import math
 from typing import NamedTuple
 
 from unpooled.algorithms.balance import Horizon, balanced, left, limits
-from unpooled.curvature import Curvature
+from unpooled.algorithms.curvature import Curvature
 
 SAFETY = 0.75  # of the expected smoothness; a run that diverges doubles γ̃ and starts again
 LOCAL_STEPS = 10

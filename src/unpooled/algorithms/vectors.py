@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from unpooled.arrays import Array
-from unpooled.kernel import kernel
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel
 
 
 @kernel

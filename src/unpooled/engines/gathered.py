@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from unpooled.arrays import Array, Arrays
-from unpooled.ledger import Traffic
+from unpooled._ledger import Traffic
+from unpooled.kernels.arrays import Array, Arrays
 
 Weigh = Callable[[Array], tuple[Array, float]]
 """The weights of those who took part, and the factor that turns their mean into Σ_k π_k up_k."""

@@ -20,16 +20,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from unpooled.arrays import Array, Float
-from unpooled.certificate import Certificate
-from unpooled.data import FederatedData
+from unpooled._ledger import Ledger
+from unpooled._wording import counted
+from unpooled.data.federated import FederatedData
 from unpooled.estimators import gathered
-from unpooled.fit import Fit
-from unpooled.ledger import Ledger
+from unpooled.exact.certificate import Certificate
+from unpooled.exact.fit import Fit
+from unpooled.exact.solve import solve
+from unpooled.kernels.arrays import Array, Float
 from unpooled.penalties.inputs import finite_number
 from unpooled.problem import Problem
-from unpooled.solve import solve
-from unpooled.wording import counted
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

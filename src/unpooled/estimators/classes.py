@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
+from unpooled._ledger import Ledger
+from unpooled._validation import listing, sort_rows
 from unpooled.estimators.gathered import Rows
-from unpooled.ledger import Ledger
-from unpooled.validation import listing, sort_rows
+from unpooled.kernels.arrays import Array, Float
 
 
 @dataclass(frozen=True, eq=False)

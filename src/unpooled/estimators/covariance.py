@@ -7,18 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unpooled.algorithms.exact.base import reasons, refused
-from unpooled.algorithms.exact.rounds import Server
-from unpooled.algorithms.exact.site import unpacked
-from unpooled.algorithms.exact.sufficient_statistics import FAR, SufficientStatistics
-from unpooled.arrays import Arrays, Float
-from unpooled.data import FederatedData
-from unpooled.engines.oracles import Question
-from unpooled.ledger import Ledger
+from unpooled._ledger import Ledger
+from unpooled.data.federated import FederatedData
+from unpooled.exact.base import reasons, refused
+from unpooled.exact.clients import Question, open_clients
+from unpooled.exact.rounds import Server
+from unpooled.exact.site import unpacked
+from unpooled.exact.sufficient_statistics import FAR, SufficientStatistics
+from unpooled.kernels.arrays import Arrays, Float
 from unpooled.losses import Squared
 from unpooled.penalties import Zero
 from unpooled.problem import Problem
-from unpooled.solve import open_clients
 
 OF_THE_TARGET = {"floor", "mean_t", "mean_xt", "mean_yy"}  # zeros here, where there is none
 

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
-from unpooled.cross_validation import CrossValidation, cross_validate
-from unpooled.data import FederatedData
+from unpooled._wording import counted
+from unpooled.data.federated import FederatedData
 from unpooled.estimators.linear import FederatedLinearModel
 from unpooled.estimators.splits import is_splitter, of_splits, of_splitter
-from unpooled.fit import Fit
+from unpooled.exact.cross_validation import CrossValidation, cross_validate
+from unpooled.exact.fit import Fit
+from unpooled.kernels.arrays import Array, Float
 from unpooled.problem import Problem
-from unpooled.wording import counted
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.data import FederatedData
+from unpooled._ledger import Ledger
+from unpooled.data.federated import FederatedData
 from unpooled.estimators.cross_validated import ChoosesAlpha
 from unpooled.estimators.elastic_net import ElasticNetModel
-from unpooled.fit import Fit
-from unpooled.ledger import Ledger
+from unpooled.exact.fit import Fit
 from unpooled.losses import Squared
 from unpooled.penalties import ElasticNet
 from unpooled.problem import Problem

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from unpooled.arrays import Array, Float
-from unpooled.data import FederatedData
-from unpooled.validation import ENCODE, column, sort_rows
-from unpooled.wording import counted
+from unpooled._validation import ENCODE, column, sort_rows
+from unpooled._wording import counted
+from unpooled.data.federated import FederatedData
+from unpooled.kernels.arrays import Array, Float
 
 FLOATS = [np.float64, np.float32]
 

@@ -10,14 +10,14 @@ from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from unpooled.data import FederatedData
+from unpooled._ledger import in_words
+from unpooled._wording import counted, numbered
+from unpooled.data.federated import FederatedData
 from unpooled.estimators import gathered
 from unpooled.estimators.covariance import pooled_covariance
 from unpooled.estimators.sparse_precision import sparse_precision
-from unpooled.kinds import in_words
+from unpooled.exact.solve import check_numbers
 from unpooled.penalties.inputs import finite_number
-from unpooled.solve import check_numbers
-from unpooled.wording import counted, numbered
 
 ROUNDING = 1e-14  # of a mean: a spread below it is none
 

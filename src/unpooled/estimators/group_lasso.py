@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
 from unpooled.estimators.base import WithAlpha
 from unpooled.estimators.linear import FederatedLinearRegressor
 from unpooled.losses import Squared

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
 from unpooled.estimators.base import WithAlpha
 from unpooled.estimators.linear import FederatedLinearRegressor
 from unpooled.losses import Squared

@@ -10,11 +10,11 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from unpooled.arrays import Float
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
 from unpooled.estimators import gathered
 from unpooled.estimators.base import SharesGramMatrices
-from unpooled.fit import Fit
+from unpooled.exact.fit import Fit
+from unpooled.kernels.arrays import Float
 from unpooled.preprocessing import prepare
 from unpooled.preprocessing.prepared import Prepared
 from unpooled.preprocessing.rows import filled

@@ -11,12 +11,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
-from unpooled.arrays import Array, Float
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
 from unpooled.estimators import gathered
 from unpooled.estimators.classes import agree, class_factors
 from unpooled.estimators.linear import FederatedLinearModel
-from unpooled.fit import Fit
+from unpooled.exact.fit import Fit
+from unpooled.kernels.arrays import Array, Float
 from unpooled.losses import Logistic, Softmax
 from unpooled.penalties import ElasticNet
 from unpooled.penalties.inputs import positive_number

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Float
-from unpooled.cross_validation import CrossValidation
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
 from unpooled.estimators.cross_validated import CrossValidated
 from unpooled.estimators.logistic import LogisticModel
-from unpooled.fit import Fit
+from unpooled.exact.cross_validation import CrossValidation
+from unpooled.exact.fit import Fit
+from unpooled.kernels.arrays import Float
 from unpooled.problem import Problem
 
 

@@ -9,13 +9,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unpooled.arrays import Array, Float
-from unpooled.data import FederatedData
+from unpooled._ledger import Ledger
+from unpooled.data.federated import FederatedData
 from unpooled.estimators import gathered
 from unpooled.estimators.base import FederatedRegressor, WithAlpha
 from unpooled.estimators.matrix_problem import MatrixProblem, two_sizes
-from unpooled.fit import Fit
-from unpooled.ledger import Ledger
+from unpooled.exact.fit import Fit
+from unpooled.kernels.arrays import Array, Float
 from unpooled.losses import Squared
 from unpooled.penalties import Nuclear
 from unpooled.problem import Problem

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unpooled.arrays import Array
-from unpooled.layout import Layout
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.layout import Layout
 from unpooled.problem import Problem
-from unpooled.remote.data import RemoteData
 
 if TYPE_CHECKING:
-    from unpooled.data import FederatedData
+    from unpooled.data.base import Data
+from unpooled.data.federated import FederatedData
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class MatrixProblem(Problem):
             raise ValueError(f"shape=({p1}, {p2}) needs {p1 * p2} columns, but X has {data.n_features}")
         return Layout(self.shape, "C", int(self.intercept))
 
-    def smooth(self, w: Array, data: FederatedData | RemoteData, intercept: Any = None) -> float:
+    def smooth(self, w: Array, data: Data, intercept: Any = None) -> float:
         """The smooth part Σ_k π_k L_k(w)."""
         return super().smooth(np.ravel(w), data, intercept)
 

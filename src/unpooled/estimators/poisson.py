@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import d2_tweedie_score
 
-from unpooled.arrays import Float
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
 from unpooled.estimators.base import WithAlpha
 from unpooled.estimators.linear import FederatedLinearRegressor
+from unpooled.kernels.arrays import Float
 from unpooled.losses import Poisson
 from unpooled.penalties import ElasticNet
 

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unpooled.algorithms.exact.quadratic import minimise
-from unpooled.algorithms.exact.shrinkage import Blocks
-from unpooled.arrays import Float
-from unpooled.certificate import Certificate
+from unpooled.exact.certificate import Certificate
+from unpooled.exact.quadratic import minimise
+from unpooled.exact.shrinkage import Blocks
+from unpooled.kernels.arrays import Float
 
 START = 0.95  # of the off-diagonal: W is positive definite for singular S too
 PATIENCE = 5  # passes without a smaller gap: rounding is reached

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array
-from unpooled.data import FederatedData
-from unpooled.wording import counted
+from unpooled._wording import counted
+from unpooled.data.federated import FederatedData
+from unpooled.kernels.arrays import Array
 
 ACCEPTED = "such as KFold, StratifiedKFold, GroupKFold, LeaveOneGroupOut or PredefinedSplit"
 

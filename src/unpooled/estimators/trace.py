@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
 from unpooled.estimators.base import FederatedRegressor, SharesGramMatrices, WithAlpha
 from unpooled.estimators.matrix_problem import MatrixProblem, two_sizes
+from unpooled.kernels.arrays import Array, Float
 from unpooled.losses import Squared
 from unpooled.penalties import Nuclear
 from unpooled.problem import Problem

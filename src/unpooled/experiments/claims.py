@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unpooled.metrics import higher_is_better
-from unpooled.run import Run, Status
+from unpooled.runs.metrics import higher_is_better
+from unpooled.runs.run import Run, Status
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from unpooled._wording import part_of
 from unpooled.experiments.experiment import Experiment
 from unpooled.experiments.jobs import Job
 from unpooled.experiments.sweep import Line
 from unpooled.experiments.verdict import Comparison, Verdict
-from unpooled.progress import Shown
-from unpooled.run import Run
-from unpooled.wording import part_of
+from unpooled.runs.progress import Shown
+from unpooled.runs.run import Run
 
 MANY = 40  # runs from which on only their number is told
 

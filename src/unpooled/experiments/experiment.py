@@ -10,15 +10,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from unpooled import algorithms, datasets, losses, metrics, penalties
+from unpooled import algorithms, losses, penalties
 from unpooled.algorithms.base import Algorithm
-from unpooled.data import FederatedData
+from unpooled.data import datasets
+from unpooled.data.federated import FederatedData
 from unpooled.experiments.claims import Claim
 from unpooled.experiments.optimum import exact_optimum
 from unpooled.experiments.sources import SOURCES, Split
 from unpooled.problem import Problem
-from unpooled.run import Run
-from unpooled.simulate import simulate
+from unpooled.runs import metrics
+from unpooled.runs.run import Run
+from unpooled.runs.simulate import simulate
 
 METRICS: dict[str, Callable[[Any, Problem], Callable[..., float]]] = {
     "l2": lambda split, problem: metrics.l2_error(split.train.truth),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unpooled.experiments.sweep import Line
-from unpooled.run import Run
+from unpooled.runs.run import Run
 
 
 def write_history(path: Path, runs: Mapping[str, Sequence[Run]]) -> Path:

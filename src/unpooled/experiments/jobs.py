@@ -12,8 +12,8 @@ from typing import Any
 from unpooled.experiments.experiment import Experiment, read
 from unpooled.experiments.sources import Split
 from unpooled.experiments.study import Study, read_study
-from unpooled.run import Run, Status
-from unpooled.runfile import load
+from unpooled.runs.run import Run, Status
+from unpooled.runs.runfile import load
 
 
 @dataclass(frozen=True)

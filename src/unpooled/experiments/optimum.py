@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from unpooled.arrays import Float
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
+from unpooled.exact.solve import solve
 from unpooled.experiments.quadratic import NoisyQuadratic
+from unpooled.kernels.arrays import Float
 from unpooled.losses import Squared
 from unpooled.problem import Problem
-from unpooled.solve import solve
 
 TOLERANCE = 1e-10  # of the duality gap, relative to the loss that there is to explain
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
-from unpooled.data import FederatedData
+from unpooled.data.federated import FederatedData
+from unpooled.kernels.arrays import Array, Float
 from unpooled.penalties import L1
 
 DIMENSION, REPLICATES = 10, 64

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unpooled import datasets
-from unpooled.data import FederatedData
+from unpooled.data import datasets
+from unpooled.data.federated import FederatedData
 from unpooled.experiments import quadratic
 
 

@@ -18,8 +18,8 @@ from unpooled.experiments.experiment import METRICS, make_algorithm
 from unpooled.experiments.quadratic import NoisyQuadratic
 from unpooled.experiments.sources import SOURCES
 from unpooled.problem import Problem
-from unpooled.run import Run, Status
-from unpooled.simulate import simulate
+from unpooled.runs.run import Run, Status
+from unpooled.runs.simulate import simulate
 
 LOSSES = {"NoisyQuadratic": NoisyQuadratic}  # besides the library's
 

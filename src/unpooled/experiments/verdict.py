@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from unpooled._wording import part_of
 from unpooled.experiments.claims import Finding, mean_curve
 from unpooled.experiments.experiment import Experiment
 from unpooled.experiments.optimum import exact_optimum, has_exact_optimum
 from unpooled.experiments.sources import Split
-from unpooled.run import Run
-from unpooled.wording import part_of
+from unpooled.runs.run import Run
 
 GAP_FACTOR = 2.0  # φ − φ* is noise around its floor: it is compared in size
 

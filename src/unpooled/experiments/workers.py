@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from unpooled.engines import Local
 from unpooled.experiments.jobs import Job
-from unpooled.run import Run, Status
+from unpooled.runs.run import Run, Status
 
 J = TypeVar("J", bound=Job)
 

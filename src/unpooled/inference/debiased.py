@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.algorithms.exact.choose import choose
-from unpooled.algorithms.exact.rounds import Solve
-from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
-from unpooled.arrays import Array, Arrays, Float
-from unpooled.data import FederatedData
-from unpooled.fit import Fit
+from unpooled._validation import is_number
+from unpooled._wording import counted, joined
+from unpooled.data.federated import FederatedData
+from unpooled.exact.choose import choose
+from unpooled.exact.fit import Fit
+from unpooled.exact.rounds import Solve
+from unpooled.exact.solve import bind, check_numbers, not_converged
+from unpooled.exact.sufficient_statistics import SufficientStatistics
 from unpooled.inference.entrance import (
     check_fit,
     check_model,
@@ -41,11 +43,9 @@ from unpooled.inference.quadratic_model import (
     significant,
 )
 from unpooled.inference.result import Inference
+from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.losses import Squared
 from unpooled.problem import Problem
-from unpooled.solve import bind, check_numbers, not_converged
-from unpooled.validation import is_number
-from unpooled.wording import counted, joined
 
 COVARIANCES = ("model", "sandwich")
 BASES = ("significant", "support", "fit")

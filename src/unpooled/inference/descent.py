@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from unpooled.arrays import Array
-from unpooled.kernel import kernel
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel
 
 PASSES = 20_000
 TOLERANCE = 1e-12  # of a coordinate's move times its curvature, relative to the scale of c

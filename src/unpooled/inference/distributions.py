@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled.arrays import Float
+from unpooled.kernels.arrays import Float
 
 
 def two_sided(z: ArrayLike, degrees: float) -> Float:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.algorithms.exact.base import reasons, refused
-from unpooled.arrays import Array, Arrays
-from unpooled.data import FederatedData
-from unpooled.fit import Fit
+from unpooled._validation import closest, is_number
+from unpooled.data.federated import FederatedData
+from unpooled.exact.base import reasons, refused
+from unpooled.exact.fit import Fit
+from unpooled.kernels.arrays import Array, Arrays
 from unpooled.losses import Logistic, Squared
 from unpooled.penalties import Nuclear
 from unpooled.problem import BoundProblem, Problem
-from unpooled.validation import closest, is_number
 
 
 def check_model(problem: BoundProblem, what: str) -> None:

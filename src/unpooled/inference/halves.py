@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from unpooled.data import FederatedData
-from unpooled.engines.folds import Fold, Halved
+from unpooled.data.federated import FederatedData
+from unpooled.data.folds import Fold, Halved
 
 
 def halves(data: FederatedData, pairs: int, seed: int) -> list[Fold]:

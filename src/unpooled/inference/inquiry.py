@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.algorithms.exact.choose import MOST_FEATURES
-from unpooled.algorithms.exact.prox_newton import ProxNewton
-from unpooled.algorithms.exact.rounds import Server, Solve
-from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
-from unpooled.arrays import Array, Arrays, Float
-from unpooled.data import FederatedData
-from unpooled.engines.folds import BySite, Fold
-from unpooled.engines.oracles import Question
+from unpooled.data.federated import FederatedData
+from unpooled.data.folds import BySite, Fold
+from unpooled.exact.choose import MOST_FEATURES
+from unpooled.exact.clients import Question, open_clients
+from unpooled.exact.prox_newton import ProxNewton
+from unpooled.exact.rounds import Server, Solve
+from unpooled.exact.sufficient_statistics import SufficientStatistics
 from unpooled.inference.entrance import check_answers, check_refused
+from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.problem import BoundProblem
-from unpooled.solve import open_clients
 
 
 @dataclass(frozen=True)

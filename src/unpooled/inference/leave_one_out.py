@@ -7,23 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.algorithms.exact.base import refused
-from unpooled.algorithms.exact.choose import choose
-from unpooled.algorithms.exact.rounds import Server, Solve
-from unpooled.algorithms.exact.site import unpacked
-from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
-from unpooled.arrays import Array, Float
-from unpooled.cross_validation import fold_tasks
-from unpooled.data import FederatedData
-from unpooled.engines.folds import BySite
-from unpooled.engines.oracles import Question
+from unpooled._ledger import Ledger
+from unpooled._validation import ClientId
+from unpooled.data.federated import FederatedData
+from unpooled.data.folds import BySite
+from unpooled.exact.base import refused
+from unpooled.exact.choose import choose
+from unpooled.exact.clients import Question, open_clients
+from unpooled.exact.cross_validation import fold_tasks
+from unpooled.exact.path import opened_tasks
+from unpooled.exact.rounds import Server, Solve
+from unpooled.exact.site import unpacked
+from unpooled.exact.solve import bind, check_numbers, not_converged
+from unpooled.exact.sufficient_statistics import SufficientStatistics
 from unpooled.inference.entrance import feature_names, refuse_site_intercepts
 from unpooled.inference.table import table
-from unpooled.ledger import Ledger
-from unpooled.path import opened_tasks
+from unpooled.kernels.arrays import Array, Float
 from unpooled.problem import Problem
-from unpooled.solve import bind, check_numbers, not_converged, open_clients
-from unpooled.validation import ClientId
 
 
 @dataclass(eq=False, repr=False)

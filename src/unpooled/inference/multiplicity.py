@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled.arrays import Float
+from unpooled.kernels.arrays import Float
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Float:

@@ -15,9 +15,9 @@ import math
 import numpy as np
 from scipy import linalg
 
-from unpooled.arrays import Array, Float
 from unpooled.inference.descent import PASSES, TOLERANCE, descend
-from unpooled.kernel import kernel
+from unpooled.kernels.arrays import Array, Float
+from unpooled.kernels.compile import kernel
 
 FACTOR = (
     0.1  # of √(2 log p/N): measured, see docs/inference.md; .25 covers too little where features correlate

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unpooled.algorithms.exact.site import unpacked
-from unpooled.algorithms.exact.sufficient_statistics import quadratic
-from unpooled.arrays import Array, Arrays, Float
+from unpooled.exact.site import unpacked
+from unpooled.exact.sufficient_statistics import quadratic
 from unpooled.inference.inquiry import Inquiry
+from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.problem import BoundProblem
 
 FLAT = 1e-12  # of a column's mean square: what centring leaves of it where it is constant

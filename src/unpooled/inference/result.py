@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
+from unpooled._ledger import Ledger, in_words, megabytes
+from unpooled._wording import counted
 from unpooled.inference.distributions import quantile, two_sided
 from unpooled.inference.entrance import check_share
 from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.inference.table import table
-from unpooled.kinds import in_words
-from unpooled.ledger import Ledger, megabytes
-from unpooled.wording import counted
+from unpooled.kernels.arrays import Array, Float
 
 
 @dataclass(eq=False, repr=False)

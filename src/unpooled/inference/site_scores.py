@@ -18,10 +18,13 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from unpooled.algorithms.exact.site import unpacked
-from unpooled.arrays import Array, Arrays, Float
-from unpooled.data import FederatedData
-from unpooled.fit import Fit
+from unpooled._ledger import Ledger
+from unpooled._validation import ClientId
+from unpooled._wording import part_of
+from unpooled.data.federated import FederatedData
+from unpooled.exact.fit import Fit
+from unpooled.exact.site import unpacked
+from unpooled.exact.solve import bind, check_numbers
 from unpooled.inference.distributions import chi_squared_tail, f_tail
 from unpooled.inference.entrance import (
     check_fit,
@@ -34,12 +37,9 @@ from unpooled.inference.inquiry import Inquiry
 from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.inference.quadratic_model import inverse, refitted
 from unpooled.inference.table import table
-from unpooled.ledger import Ledger
+from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.losses import Squared
 from unpooled.problem import Problem
-from unpooled.solve import bind, check_numbers
-from unpooled.validation import ClientId
-from unpooled.wording import part_of
 
 RANK = 1e-9  # eigenvalues below this share of the largest are none
 

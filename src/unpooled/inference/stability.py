@@ -15,20 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled.algorithms.exact.choose import choose
-from unpooled.algorithms.exact.rounds import Server, Solve
-from unpooled.algorithms.exact.shrinkage import Blocks, shrinkage
-from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics, quadratic
-from unpooled.arrays import Array, Float
-from unpooled.data import FederatedData
+from unpooled._validation import is_number
+from unpooled.data.federated import FederatedData
+from unpooled.exact.choose import choose
+from unpooled.exact.clients import open_clients
+from unpooled.exact.path import check_grid, grid_of, opened_tasks, walk
+from unpooled.exact.rounds import Server, Solve
+from unpooled.exact.shrinkage import Blocks, shrinkage
+from unpooled.exact.solve import bind, check_numbers
+from unpooled.exact.sufficient_statistics import SufficientStatistics, quadratic
 from unpooled.inference.descent import PASSES, TOLERANCE, supports
 from unpooled.inference.entrance import feature_names, refuse_site_intercepts
 from unpooled.inference.halves import halves
 from unpooled.inference.stable_columns import Stability
-from unpooled.path import check_grid, grid_of, opened_tasks, walk
+from unpooled.kernels.arrays import Array, Float
 from unpooled.problem import Problem
-from unpooled.solve import bind, check_numbers, open_clients
-from unpooled.validation import is_number
 
 
 def stability_selection(

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
+from unpooled._ledger import Ledger
+from unpooled._wording import counted, part_of
 from unpooled.inference.table import table
-from unpooled.ledger import Ledger
-from unpooled.wording import counted, part_of
+from unpooled.kernels.arrays import Array, Float
 
 
 @dataclass(eq=False, repr=False)

@@ -54,11 +54,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from unpooled.arrays import Array
-from unpooled.kernel import kernel, method
-from unpooled.products import times, transposed_times
-from unpooled.rows import adjoint, margins
-from unpooled.validation import is_sparse
+from unpooled._validation import is_sparse
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel, method
+from unpooled.kernels.products import times, transposed_times
+from unpooled.kernels.rows import adjoint, margins
 
 value = method("value")
 residual = method("residual")
@@ -155,7 +155,7 @@ class LinearLoss(ABC):
         self, X: Any, y: Array, sample_weight: Array | None = None, iterations: int = 100
     ) -> float:
         """The smoothness L of ``value``: the top eigenvalue of Xᵀ diag(s_i c_i) X / n, by power iteration."""
-        from unpooled.spectrum import fixed_direction, largest_eigenvalue
+        from unpooled.kernels.linalg.lanczos import fixed_direction, largest_eigenvalue
 
         X = X if is_sparse(X) else np.asarray(X).reshape(len(y), -1)
         d = _normalised(sample_weight, len(y)) * self.curvature(np.asarray(y, dtype=np.float64))

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unpooled.arrays import Array
-from unpooled.kernel import kernel
+from unpooled._validation import is_number
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel
 from unpooled.losses.base import LinearLoss
-from unpooled.validation import is_number
 
 
 class HuberRecord(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unpooled.arrays import Array
-from unpooled.kernel import kernel
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel
 from unpooled.losses.base import LinearLoss
 
 

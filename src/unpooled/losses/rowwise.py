@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array
+from unpooled.kernels.arrays import Array
 from unpooled.losses.base import LinearLoss, weighted_total
 from unpooled.losses.base import residuals as kernel_residuals
 from unpooled.losses.huber import Huber

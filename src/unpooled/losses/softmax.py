@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unpooled import blocks
-from unpooled.arrays import Array
-from unpooled.kernel import kernel, vectorised
+from unpooled.kernels import plain_products as blocks
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel, vectorised
 from unpooled.losses.base import LinearLoss
 
 exponentials = vectorised(blocks.exponentials)

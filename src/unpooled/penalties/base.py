@@ -45,8 +45,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled.arrays import Array
-from unpooled.kernel import kernel, method
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel, method
 from unpooled.penalties.inputs import finite_array, finite_number, flat, number, positive_number
 
 Order = Literal["C", "F"]

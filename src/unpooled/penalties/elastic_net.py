@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled.arrays import Array
-from unpooled.kernel import kernel
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel
 from unpooled.penalties.base import Order, Penalty, entry
 from unpooled.penalties.inputs import finite_array, finite_number, number
 from unpooled.penalties.multipliers import solve

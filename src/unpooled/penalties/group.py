@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled.arrays import Array
-from unpooled.kernel import kernel
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel
 from unpooled.penalties.base import Order, Penalty
 from unpooled.penalties.group_block import toward_center
 from unpooled.penalties.group_labels import Labels, codes, flat_codes, parsed

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import math
 
-from unpooled.kernel import kernel
-from unpooled.penalties.roots import guarded
+from unpooled.kernels.compile import kernel
+from unpooled.kernels.linalg.roots import guarded
 
 ROUNDING = 2.0**-51
 

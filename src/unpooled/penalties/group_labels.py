@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unpooled.arrays import Array
+from unpooled.kernels.arrays import Array
 from unpooled.penalties.base import Order
 
 

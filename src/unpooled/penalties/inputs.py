@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled.arrays import Array
+from unpooled.kernels.arrays import Array
 
 
 def number(name: str, value: Any, low: float, high: float = math.inf) -> float:

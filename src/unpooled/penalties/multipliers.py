@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array
-from unpooled.kernel import kernel, method
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel, method
+from unpooled.kernels.linalg.roots import Bracket, chord, guarded, narrowed
 from unpooled.penalties.base import prox
-from unpooled.penalties.roots import Bracket, chord, guarded, narrowed
 
 at_multiplier = method("at_multiplier")
 

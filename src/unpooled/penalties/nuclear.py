@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled.arrays import Array
-from unpooled.kernel import kernel
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel
+from unpooled.kernels.linalg.singular import MODERATE, shrunk
+from unpooled.kernels.linalg.truncated import shrunk_partially
 from unpooled.penalties.base import Order, Penalty, constrained_prox, subgradient
 from unpooled.penalties.inputs import finite_array, finite_number, flat, number, positive_number
 from unpooled.penalties.multipliers import norm2
 from unpooled.penalties.nuclear_solve import filled, solve_nuclear
-from unpooled.penalties.partial import shrunk_partially
-from unpooled.penalties.singular import MODERATE, shrunk
 
 SMOOTHING = 1e-8  # of the subgradient, relative to ‖w‖
 

@@ -21,10 +21,10 @@ import math
 
 import numpy as np
 
-from unpooled.arrays import Array
-from unpooled.kernel import kernel
-from unpooled.penalties.anderson import extrapolate
-from unpooled.penalties.singular import nuclear_norm, shrunk
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel
+from unpooled.kernels.linalg.anderson import extrapolate
+from unpooled.kernels.linalg.singular import nuclear_norm, shrunk
 
 MEMORY = 8
 MAX_STEPS = 2000

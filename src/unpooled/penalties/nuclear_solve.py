@@ -15,13 +15,13 @@ import math
 
 import numpy as np
 
-from unpooled.apart import apart
-from unpooled.arrays import Array
-from unpooled.kernel import kernel
+from unpooled.kernels.arrays import Array
+from unpooled.kernels.compile import kernel
+from unpooled.kernels.linalg.roots import Bracket, chord, narrowed
+from unpooled.kernels.linalg.singular import nuclear_norm, shrunk
+from unpooled.kernels.outlined import apart
 from unpooled.penalties.multipliers import EMPTY, norm2
 from unpooled.penalties.nuclear_ball import certified_gap, first_multiplier, in_radius
-from unpooled.penalties.roots import Bracket, chord, narrowed
-from unpooled.penalties.singular import nuclear_norm, shrunk
 
 BALL = 1e-14  # relative distance of ‖W‖ from the ball at which to stop
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Float
+from unpooled.kernels.arrays import Float
 from unpooled.penalties.inputs import finite_array
 
 Weights = tuple[Any, ...] | None

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Float
-from unpooled.data import FederatedData
+from unpooled._validation import float_dtype, listing
+from unpooled.data.federated import FederatedData
+from unpooled.kernels.arrays import Float
 from unpooled.preprocessing.levels import OTHER, Categories, Levels, agree_levels
 from unpooled.preprocessing.sites import Sites
-from unpooled.validation import float_dtype, listing
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
-from unpooled.ledger import Ledger, Traffic
+from unpooled._ledger import Ledger, Traffic
+from unpooled._validation import listing
+from unpooled._wording import counted
+from unpooled.kernels.arrays import Array, Float
 from unpooled.preprocessing.sites import Sites
-from unpooled.validation import listing
-from unpooled.wording import counted
 
 OTHER = "other"
 MISSING = "missing"

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
-from unpooled.data import FederatedData
-from unpooled.ledger import Ledger
-from unpooled.remote.data import RemoteData
-from unpooled.remote.summaries import ColumnSummary
-from unpooled.solve import open_clients
-from unpooled.validation import column
-from unpooled.wording import joined, part_of
+from unpooled._ledger import Ledger
+from unpooled._validation import column
+from unpooled._wording import joined, part_of
+from unpooled.data.base import Data
+from unpooled.engines.remote.summaries import ColumnSummary
+from unpooled.exact.clients import open_clients
+from unpooled.kernels.arrays import Array, Float
 
 ROUNDING = 10.0 * float(np.finfo(np.float64).eps)  # of a mean: a spread below it is none
 
@@ -56,14 +55,14 @@ class Moments:
         return f"Moments({self.mean.size} columns of {self.n_rows} rows; {self.ledger})"
 
 
-def moments(data: FederatedData | RemoteData, *, engine: Any = None) -> Moments:
+def moments(data: Data, *, engine: Any = None) -> Moments:
     """Pooled mean and variance per column, equal to those of the stacked rows to rounding.
 
     Each site sends its summary (``summaries``); the server merges them by the formula of Chan, Golub and
     LeVeque (1979). It sees each site's means and variances, not only their sum: a site of a single row
     would show that row, so keep such sites out, or give shift and scale by other means.
     """
-    if not isinstance(data, FederatedData | RemoteData):
+    if not isinstance(data, Data):
         raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")
     answers, traffic = open_clients(engine, data).collect(ColumnSummary())
     ledger = Ledger().after_answers(traffic.clients, traffic.floats_up, traffic.floats_down, traffic.kinds)
@@ -92,7 +91,7 @@ def moments(data: FederatedData | RemoteData, *, engine: Any = None) -> Moments:
     return _noted(result, data)
 
 
-def _noted(found: Moments, data: FederatedData | RemoteData) -> Moments:
+def _noted(found: Moments, data: Data) -> Moments:
     notes = []
     if found.is_constant.any():
         notes.append(f"{constant_columns(found.is_constant, data)} constant: the scale there is 1.")
@@ -104,7 +103,7 @@ def _noted(found: Moments, data: FederatedData | RemoteData) -> Moments:
     return replace(found, notes=tuple(notes))
 
 
-def constant_columns(chosen: Array, data: FederatedData | RemoteData) -> str:
+def constant_columns(chosen: Array, data: Data) -> str:
     """``column 'a' and column 'b' are``: those of the shape of a row that are chosen."""
     names = [column(index.tolist(), data.feature_names) for index in np.argwhere(chosen)]
     return f"{joined(names)} {'is' if len(names) == 1 else 'are'}"

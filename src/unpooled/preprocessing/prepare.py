@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.data import FederatedData
-from unpooled.ledger import Ledger
+from unpooled._ledger import Ledger
+from unpooled._validation import closest, column, refuse_copy
+from unpooled._wording import numbered
+from unpooled.data.federated import FederatedData
 from unpooled.preprocessing.moments import Moments, constant_columns, moments
 from unpooled.preprocessing.prepared import Prepared
 from unpooled.preprocessing.rows import transformed
-from unpooled.validation import closest, column, refuse_copy
-from unpooled.wording import numbered
 
 POLICIES = ("refuse", "mean")
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled.arrays import Float
-from unpooled.data import FederatedData
-from unpooled.ledger import Ledger
-from unpooled.path import Path
+from unpooled._ledger import Ledger
+from unpooled._validation import Rows, as_features, check_features, float_dtype, is_sparse
+from unpooled.data.federated import FederatedData
+from unpooled.exact.path import Path
+from unpooled.kernels.arrays import Float
 from unpooled.penalties import L1, ElasticNet, Zero
 from unpooled.penalties.weights import spread
 from unpooled.preprocessing.rows import transformed
 from unpooled.preprocessing.site_intercepts import SiteIntercepts, site_intercepts
 from unpooled.problem import Problem
-from unpooled.validation import Rows, as_features, check_features, float_dtype, is_sparse
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Float
-from unpooled.validation import blocks, is_sparse
+from unpooled._validation import blocks, is_sparse
+from unpooled.kernels.arrays import Float
 
 
 def transformed(X: Any, shift: Float, scale: Float, fill: Float | None, dtype: Any) -> Any:

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled.arrays import Float
-from unpooled.data import FederatedData
-from unpooled.ledger import Ledger
+from unpooled._ledger import Ledger
+from unpooled._validation import ClientId, closest
+from unpooled._wording import counted, joined
+from unpooled.data.base import Data
+from unpooled.engines.remote.summaries import OwnIntercept
+from unpooled.exact.clients import open_clients
+from unpooled.exact.solve import bind
+from unpooled.kernels.arrays import Float
 from unpooled.problem import Problem
-from unpooled.remote.data import RemoteData
-from unpooled.remote.summaries import OwnIntercept
-from unpooled.solve import bind, open_clients
-from unpooled.validation import ClientId, closest
-from unpooled.wording import counted, joined
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,9 +92,7 @@ def _as_text(site: Any) -> str:
     return str(site).strip().removesuffix(".0")
 
 
-def site_intercepts(
-    problem: Problem, data: FederatedData | RemoteData, w: ArrayLike, *, engine: Any = None
-) -> SiteIntercepts:
+def site_intercepts(problem: Problem, data: Data, w: ArrayLike, *, engine: Any = None) -> SiteIntercepts:
     """Every site's own intercept at the coefficients ``w``; one round, in which sites tell it."""
     if not problem.has_site_intercepts:
         raise ValueError("the problem has no site intercepts: Problem(loss, penalty, intercept='sites')")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array
-from unpooled.validation import ClientId, listing, sort_rows, sorted_ids
+from unpooled._validation import ClientId, listing, sort_rows, sorted_ids
+from unpooled.kernels.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

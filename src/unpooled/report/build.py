@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from unpooled._version import __version__
-from unpooled.arrays import Array
 from unpooled.experiments.experiment import Experiment
 from unpooled.experiments.sources import Split
 from unpooled.experiments.verdict import Verdict
-from unpooled.plot import LINEAR
+from unpooled.kernels.arrays import Array
 from unpooled.report import headline, palette, sections, tables
 from unpooled.report.payload import payload
-from unpooled.run import Run
+from unpooled.report.plot import LINEAR
+from unpooled.runs.run import Run
 
 AGAINST_TRUTH = ("l2", "l1", "f1", "frobenius", "operator")  # metrics that need the truth
 SCRIPTS = ("format.js", "scale.js", "chart.js", "curves.js", "estimate.js", "images.js", "page.js")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array
+from unpooled.kernels.arrays import Array
 from unpooled.report.numbers import plain
-from unpooled.run import Run
+from unpooled.runs.run import Run
 
 MOST_POINTS = 800
 BUCKETS = 100  # each keeps up to four extremes; the rest of the points are spread evenly

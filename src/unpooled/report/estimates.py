@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array
+from unpooled.kernels.arrays import Array
 from unpooled.report.images import pictures
 from unpooled.report.numbers import plain
-from unpooled.run import Run
+from unpooled.runs.run import Run
 
 MOST_BINS = 512
 FOUND = 0.01  # |w_j| above which support_f1 counts a coefficient as found

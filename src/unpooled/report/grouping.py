@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from unpooled.run import Run
+from unpooled.runs.run import Run
 
 PER_SEED = ("seed", "data", "start", "algorithm")  # go with the seed; an open number is chosen from the data
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from unpooled.experiments.verdict import Verdict
-from unpooled.metrics import higher_is_better
 from unpooled.report.curves import rounds_of
 from unpooled.report.numbers import listed, percent, significant, span, whole
-from unpooled.run import Run, Status
+from unpooled.runs.metrics import higher_is_better
+from unpooled.runs.run import Run, Status
 
 
 def headline(verdict: Verdict | None, groups: Mapping[str, Sequence[Run]]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.run import Run, Status
+from unpooled.runs.run import Run, Status
 
 
 def pictures(shown: Mapping[str, Run], image: tuple[int, int]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from unpooled.ledger import megabytes
+from unpooled._ledger import megabytes
 
 THIN_SPACE = "\u202f"
 MINUS = "\u2212"

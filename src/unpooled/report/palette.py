@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unpooled.plot import STYLES
+from unpooled.report.plot import STYLES
 
 LINE_WIDTH = 1.8  # px; matplotlib gives dashes in multiples of it
 DARK = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unpooled.arrays import Array
+from unpooled.kernels.arrays import Array
 from unpooled.report import palette
 from unpooled.report.curves import average, log_by_default, thin
 from unpooled.report.estimates import estimate
 from unpooled.report.numbers import plain
-from unpooled.run import Run, Status
+from unpooled.runs.run import Run, Status
 
 
 def payload(

@@ -12,7 +12,7 @@ from unpooled.experiments.claims import Finding
 from unpooled.experiments.verdict import Verdict
 from unpooled.report import tables
 from unpooled.report.numbers import duration, size, span, whole
-from unpooled.run import Run
+from unpooled.runs.run import Run
 
 
 def troubles(sentences: Sequence[str]) -> str:

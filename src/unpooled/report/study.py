@@ -13,12 +13,12 @@ import numpy as np
 from unpooled.experiments.console import bound_text, slopes_sentence
 from unpooled.experiments.study import Study
 from unpooled.experiments.sweep import Line, Sweep
-from unpooled.plot import style_indices
 from unpooled.report import palette, sections, tables
 from unpooled.report.build import render
 from unpooled.report.numbers import duration, plain, significant, size, span, whole
+from unpooled.report.plot import style_indices
 from unpooled.report.tables import Html
-from unpooled.run import Run
+from unpooled.runs.run import Run
 
 
 def study_report(

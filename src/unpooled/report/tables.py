@@ -11,7 +11,7 @@ import numpy as np
 from unpooled.experiments.verdict import Comparison
 from unpooled.report.grouping import PER_SEED, flat, text
 from unpooled.report.numbers import duration, percent, significant, size, span, whole
-from unpooled.run import Run, Status
+from unpooled.runs.run import Run, Status
 
 SHORT = 16  # characters of a name that stays on one line
 LONG = 28  # characters of a value that gets a line of its own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unpooled.arrays import Float
+from unpooled.kernels.arrays import Float
 from unpooled.preprocessing.levels import OTHER, Categories
 from unpooled.study.agreement import Agreement
 from unpooled.study.allowed import RefusedError, is_finite

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from unpooled._validation import listing
+from unpooled._wording import counted
 from unpooled.preprocessing.levels import OTHER, Categories
 from unpooled.study.config import Study, StudyError
 from unpooled.study.description import NUMBERS, Description
-from unpooled.validation import listing
-from unpooled.wording import counted
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.algorithms.exact import AndersonProxGradient
-from unpooled.algorithms.exact.choose import SOLVERS
-from unpooled.arrays import Array
-from unpooled.engines.folds import Fold
-from unpooled.engines.oracles import Question
+from unpooled.data.folds import Fold
+from unpooled.engines.remote.specs import encode, key_of
+from unpooled.exact import AndersonProxGradient
+from unpooled.exact.choose import SOLVERS
+from unpooled.exact.clients import Question
+from unpooled.kernels.arrays import Array
 from unpooled.problem import BoundProblem
-from unpooled.remote.specs import encode, key_of
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
 from unpooled.study.modelling import stated

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from unpooled.ledger import megabytes
-from unpooled.remote.messages import Reply, Request
+from unpooled._ledger import megabytes
+from unpooled.engines.remote.messages import Reply, Request
 from unpooled.study.rehearsal import NAMES, words_of
 
 SHOWN = 1000  # numbers of an array that are printed

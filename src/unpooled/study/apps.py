@@ -9,10 +9,10 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from unpooled.flower.installed import clientapp, serverapp
-from unpooled.flower.keyring import read_public
-from unpooled.flower.signing import Signatures, Signer
-from unpooled.flower.transport import GridTransport
+from unpooled.engines.flower.installed import clientapp, serverapp
+from unpooled.engines.flower.keyring import read_public
+from unpooled.engines.flower.signing import Signatures, Signer
+from unpooled.engines.flower.transport import GridTransport
 from unpooled.study.config import StoppedError, Study, StudyError, load
 from unpooled.study.coordinator import run_study
 from unpooled.study.events import EventFile

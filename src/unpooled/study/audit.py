@@ -14,10 +14,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from unpooled.arrays import Arrays
-from unpooled.remote.messages import Reply, Request
-from unpooled.remote.specs import hashed
-from unpooled.settings import plain
+from unpooled._files import plain
+from unpooled.engines.remote.messages import Reply, Request
+from unpooled.engines.remote.specs import hashed
+from unpooled.kernels.arrays import Arrays
 from unpooled.study.envelope import SPEC
 
 

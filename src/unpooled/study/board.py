@@ -13,7 +13,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from unpooled.wording import counted, printable
+from unpooled._wording import counted, printable
 
 WORDS = {
     "describe": "columns, types and levels",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from unpooled.algorithms.exact import AndersonProxGradient
-from unpooled.algorithms.exact.oracle import NONE
-from unpooled.engines.oracles import Question
-from unpooled.ledger import Ledger
+from unpooled._ledger import Ledger
+from unpooled.engines.remote.engine import Remote
+from unpooled.exact import AndersonProxGradient
+from unpooled.exact.clients import Question, open_clients
+from unpooled.exact.oracle import NONE
 from unpooled.problem import Problem
-from unpooled.remote.engine import Remote
-from unpooled.solve import open_clients
 from unpooled.study.config import Study
 from unpooled.study.sites_data import SitesData
 

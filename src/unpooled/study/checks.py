@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
+from unpooled._validation import closest, is_number
+from unpooled._wording import printable
 from unpooled.study.csv_file import CsvOptions
-from unpooled.validation import closest, is_number
-from unpooled.wording import printable
 
 Check = Callable[[Any], Any]
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from unpooled.wording import escaped
+from unpooled._wording import escaped
 
 app = typer.Typer(help="Coordinate a study across sites.", no_args_is_help=True)
 out = Console(highlight=False)

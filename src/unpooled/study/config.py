@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from unpooled._validation import closest, listing
 from unpooled.study.checks import Wrong
 from unpooled.study.csv_file import CsvOptions
 from unpooled.study.settings import FEDERATED, KEYS, LOCAL, REQUIRED, SECTIONS, Key
-from unpooled.validation import closest, listing
 
 AT_ONCE, RESTARTS = 10, 12  # λ in the same rounds (``path``); starts of a run that diverges (``simulate``)
 AROUND = 200  # requests before and after a fit: moments, the curvature, the start of a path

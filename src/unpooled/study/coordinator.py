@@ -17,11 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.ledger import Ledger, Traffic
+from unpooled._ledger import Ledger, Traffic
+from unpooled._version import versions
+from unpooled._wording import numbered
+from unpooled.engines.remote.engine import Remote
+from unpooled.engines.remote.failures import (
+    BadReplyError,
+    DuplicateClientError,
+    SiteLostError,
+    TooFewClientsError,
+)
+from unpooled.engines.remote.messages import Reply, Request, Transport
 from unpooled.preprocessing.moments import Moments, moments
-from unpooled.remote.engine import Remote
-from unpooled.remote.failures import BadReplyError, DuplicateClientError, SiteLostError, TooFewClientsError
-from unpooled.remote.messages import Reply, Request, Transport
 from unpooled.study.agreement import Agreement, DisagreementError, agree, notes
 from unpooled.study.centring import target_center
 from unpooled.study.config import StoppedError, Study, StudyError
@@ -36,8 +43,6 @@ from unpooled.study.patience import Patient, RefusalError, gathered
 from unpooled.study.results import Result, kept
 from unpooled.study.sharing import shared
 from unpooled.study.sites_data import Enveloped, SitesData, sites_data
-from unpooled.versions import versions
-from unpooled.wording import numbered
 
 
 def run_study(

@@ -17,8 +17,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from unpooled.arrays import Array
-from unpooled.wording import counted
+from unpooled._wording import counted
+from unpooled.kernels.arrays import Array
 
 MISSING = (
     "",

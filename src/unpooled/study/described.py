@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
 from typing import Any, get_args, get_origin, get_type_hints
 
-from unpooled.remote.messages import Reply
-from unpooled.remote.replies import MOST_ROWS, checked
+from unpooled._version import versions
+from unpooled._wording import printable
+from unpooled.engines.remote.messages import Reply
+from unpooled.engines.remote.replies import MOST_ROWS, checked
 from unpooled.study.description import Description
-from unpooled.versions import versions
-from unpooled.wording import printable
 
 MOST_LETTERS = 1000  # of a name or a level
 KNOWN = {each.name: each for each in fields(Description)}

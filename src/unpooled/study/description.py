@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unpooled.arrays import Float
+from unpooled._validation import closest, listing
+from unpooled._version import versions
+from unpooled._wording import counted
+from unpooled.kernels.arrays import Float
 from unpooled.preprocessing.levels import OTHER
 from unpooled.study.config import Study
 from unpooled.study.rare import USUAL, is_rare, rare_columns, rare_labels, without_rare_levels
 from unpooled.study.table import Table
-from unpooled.validation import closest, listing
-from unpooled.versions import versions
-from unpooled.wording import counted
 
 HUGE = 1e100  # beyond it a number is taken for a typo
 NUMBERS = ("number", "whole number", "true or false")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from unpooled.arrays import Float
-from unpooled.data import FederatedData
+from unpooled._wording import numbered
+from unpooled.data.federated import FederatedData
+from unpooled.kernels.arrays import Float
 from unpooled.preprocessing.rows import transformed
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
 from unpooled.study.rare import without_rare_levels
 from unpooled.study.table import Table
-from unpooled.wording import numbered
 
 
 def encoded(study: Study, site: str, agreement: Agreement, table: Table) -> tuple[Float, Float]:

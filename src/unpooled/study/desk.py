@@ -12,9 +12,11 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from unpooled.remote.desk import Desk
-from unpooled.remote.messages import Reply, Request
-from unpooled.remote.specs import key_of
+from unpooled._validation import listing
+from unpooled._wording import printable
+from unpooled.engines.remote.desk import Desk
+from unpooled.engines.remote.messages import Reply, Request
+from unpooled.engines.remote.specs import key_of
 from unpooled.study.accepted import check_agreement, check_center, check_scaling
 from unpooled.study.agreement import Agreement
 from unpooled.study.audit import Audit
@@ -26,8 +28,6 @@ from unpooled.study.patience import REFUSED
 from unpooled.study.policy import Policy
 from unpooled.study.sharing import RESULTS
 from unpooled.study.table import Table
-from unpooled.validation import listing
-from unpooled.wording import printable
 
 Say = Callable[[Request, Reply], None]
 log = logging.getLogger("unpooled.study")

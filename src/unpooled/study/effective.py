@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unpooled.algorithms.exact.site import Site
-from unpooled.algorithms.exact.site_intercept import fitted
-from unpooled.arrays import Array, Arrays, Float
+from unpooled.exact.site import Site
+from unpooled.exact.site_intercept import fitted
+from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.losses import Huber
 from unpooled.losses.rowwise import Rowwise, rowwise
 from unpooled.problem import BoundProblem

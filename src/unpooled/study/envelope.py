@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Arrays, Float
-from unpooled.remote.messages import Request
+from unpooled.engines.remote.messages import Request
+from unpooled.kernels.arrays import Arrays, Float
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
 

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unpooled import algorithms
-from unpooled.aggregation import Aggregate, CoordinateMedian, Mean, TrimmedMean
-from unpooled.arrays import Float
-from unpooled.certificate import Certificate
-from unpooled.cross_validation import cross_validate, folds_of
-from unpooled.ledger import Ledger
-from unpooled.path import path
+from unpooled._ledger import Ledger
+from unpooled.aggregation.base import Aggregate, CoordinateMedian, Mean, TrimmedMean
+from unpooled.engines.remote.engine import Remote
+from unpooled.exact.certificate import Certificate
+from unpooled.exact.cross_validation import cross_validate, folds_of
+from unpooled.exact.path import path
+from unpooled.exact.selection import information, select
+from unpooled.exact.solve import solve
+from unpooled.kernels.arrays import Float
 from unpooled.preprocessing.site_intercepts import site_intercepts
 from unpooled.problem import Problem
-from unpooled.remote.engine import Remote
-from unpooled.run import Status
-from unpooled.selection import information, select
-from unpooled.simulate import simulate
-from unpooled.solve import solve
+from unpooled.runs.run import Status
+from unpooled.runs.simulate import simulate
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
 from unpooled.study.modelling import stated

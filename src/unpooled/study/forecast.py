@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from unpooled.remote.messages import Failure, Holder, Reply, Request
+from unpooled.engines.remote.messages import Failure, Holder, Reply, Request
 from unpooled.study.config import Study
 from unpooled.study.events import Watch
 

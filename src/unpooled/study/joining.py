@@ -12,12 +12,12 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from unpooled.flower.fleet import ClockError, Fleet, FleetError, RefusedError, UntrustedError
-from unpooled.flower.node import Node
-from unpooled.flower.signing import Authority
+from unpooled._wording import printable
+from unpooled.engines.flower.fleet import ClockError, Fleet, FleetError, RefusedError, UntrustedError
+from unpooled.engines.flower.node import Node
+from unpooled.engines.flower.signing import Authority
 from unpooled.study.config import Study, StudyError
 from unpooled.study.desk import StudyDesk
-from unpooled.wording import printable
 
 REGISTERING = 180.0  # seconds in which a coordinator registers all keys, or gives up one that was killed
 PAUSE = 2.0  # seconds until the next try to connect

@@ -17,15 +17,14 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from unpooled.remote import packing
-from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
-from unpooled.remote.specs import key_of
-from unpooled.settings import plain
+from unpooled._files import DAMAGE, plain, whole_file
+from unpooled._version import versions
+from unpooled.engines.remote import packing
+from unpooled.engines.remote.messages import Failure, Holder, Reply, Request, Through, Transport
+from unpooled.engines.remote.specs import key_of
 from unpooled.study.config import Study, StudyError
 from unpooled.study.events import Watch
 from unpooled.study.forecast import Forecast
-from unpooled.versions import versions
-from unpooled.whole_file import DAMAGE, whole_file
 
 
 class Journal(Through):

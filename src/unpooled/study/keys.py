@@ -19,10 +19,10 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from unpooled._files import whole_file
+from unpooled._validation import closest, listing
 from unpooled.study.certificates import ANYWHERE, authority, check_dates, hosts_of, read_certificate, server
 from unpooled.study.config import Study, StudyError
-from unpooled.validation import closest, listing
-from unpooled.whole_file import whole_file
 
 COORDINATOR = "coordinator"
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from unpooled._validation import closest
 from unpooled.losses import Huber, Logistic, Poisson, Softmax, Squared
 from unpooled.penalties import L1, ElasticNet, GroupL2
 from unpooled.problem import Problem
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
-from unpooled.validation import closest
 
 
 def stated(study: Study, agreement: Agreement) -> Problem:

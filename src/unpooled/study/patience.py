@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from unpooled.remote.failures import DuplicateClientError, SiteLostError
-from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
+from unpooled._wording import printable
+from unpooled.engines.remote.failures import DuplicateClientError, SiteLostError
+from unpooled.engines.remote.messages import Failure, Holder, Reply, Request, Through, Transport
 from unpooled.study.config import StoppedError, Study
 from unpooled.study.events import Watch
-from unpooled.wording import printable
 
 PAUSE = 0.5  # seconds between two looks at who is there
 REFUSED = "refused"  # the name under which a site says why it does not answer

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Arrays, Float
-from unpooled.engines.folds import BySite, Fold
-from unpooled.engines.oracles import Question, Sites
+from unpooled.data.folds import BySite, Fold
+from unpooled.engines.remote.messages import Reply, Request
+from unpooled.engines.remote.specs import key_of
+from unpooled.engines.remote.summaries import ColumnSummary, OwnIntercept
+from unpooled.exact.clients import Question, Sites
+from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.problem import BoundProblem, Problem
-from unpooled.remote.messages import Reply, Request
-from unpooled.remote.specs import key_of
-from unpooled.remote.summaries import ColumnSummary, OwnIntercept
 from unpooled.study.allowed import (
     RefusedError,
     check_fold,

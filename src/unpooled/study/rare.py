@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
-from unpooled.engines.folds import BySite, Dealt, Folds
+from unpooled.data.folds import BySite, Dealt, Folds
+from unpooled.kernels.arrays import Array, Float
 from unpooled.preprocessing.levels import OTHER
 from unpooled.study.config import Study
 from unpooled.study.effective import few_carry, half_of

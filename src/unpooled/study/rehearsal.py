@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from unpooled.kinds import in_words
-from unpooled.remote.direct import Direct
-from unpooled.remote.messages import Reply, Request
-from unpooled.settings import plain
+from unpooled._files import plain
+from unpooled._ledger import in_words
+from unpooled._wording import counted
+from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.messages import Reply, Request
 from unpooled.study.config import Study
 from unpooled.study.coordinator import run_study
 from unpooled.study.desk import StudyDesk
 from unpooled.study.table import Table
-from unpooled.wording import counted
 
 NAMES = {"describe": "agreement", "collect": "summaries", "ask": "fit", "train": "fit", "value": "objective"}
 NAMES |= {"spectra": "curvature", "curve": "curvature", "tally": "columns"}

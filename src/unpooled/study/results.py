@@ -13,16 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unpooled.arrays import Float
-from unpooled.certificate import Certificate
-from unpooled.kinds import in_words
-from unpooled.ledger import Ledger
+from unpooled._files import whole_file
+from unpooled._ledger import Ledger, in_words
+from unpooled._version import versions
+from unpooled._wording import counted, part_of, printable
+from unpooled.exact.certificate import Certificate
+from unpooled.kernels.arrays import Float
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
 from unpooled.study.events import Watch
-from unpooled.versions import versions
-from unpooled.whole_file import whole_file
-from unpooled.wording import counted, part_of, printable
 
 INTERCEPT = "(intercept)"
 MOST_SHOWN = 40

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from unpooled.flower.app_folder import Setting, write_app
-from unpooled.flower.certificates import Certificates
-from unpooled.flower.guarded import ProcessError
-from unpooled.flower.ports import is_loopback
-from unpooled.flower.superlink import RunStatus, SuperLink
+from unpooled.engines.flower.app_folder import Setting, write_app
+from unpooled.engines.flower.certificates import Certificates
+from unpooled.engines.flower.guarded import ProcessError
+from unpooled.engines.flower.ports import is_loopback
+from unpooled.engines.flower.superlink import RunStatus, SuperLink
 from unpooled.study.board import Board
 from unpooled.study.config import StoppedError, Study, StudyError
 from unpooled.study.events import Follower

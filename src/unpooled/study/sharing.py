@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from unpooled._wording import printable
 from unpooled.study.config import StudyError
 from unpooled.study.results import Result, Term, finite, json_text, table_text, written
-from unpooled.wording import printable
 
 RESULTS = "results"  # what it is called in the coordinator's last word
 

@@ -8,8 +8,10 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table as Shown
 
-from unpooled.ledger import megabytes
-from unpooled.remote.messages import Reply, Request
+from unpooled._ledger import megabytes
+from unpooled._validation import listing
+from unpooled._wording import counted, escaped
+from unpooled.engines.remote.messages import Reply, Request
 from unpooled.study.columns import id_like, used
 from unpooled.study.config import Study
 from unpooled.study.description import Unfit, rarities
@@ -17,8 +19,6 @@ from unpooled.study.patience import REFUSED
 from unpooled.study.rare import USUAL
 from unpooled.study.rehearsal import NAMES, Rehearsal, words_of
 from unpooled.study.table import Table
-from unpooled.validation import listing
-from unpooled.wording import counted, escaped
 
 out = Console(highlight=False)
 

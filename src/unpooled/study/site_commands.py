@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from unpooled._wording import escaped
 from unpooled.study.commands import complaints, end_as_interrupted
-from unpooled.wording import escaped
 
 if TYPE_CHECKING:
     from unpooled.study.approval import Approval
@@ -135,10 +135,10 @@ def _opened(
     path: Path, data: Path, site: str | None, refuse: str
 ) -> tuple[Study, str, Table, tuple[str, ...]]:
     """The study, this site's id, its table, and what it does not send."""
-    from unpooled.kinds import WORDS
+    from unpooled._ledger import WORDS
+    from unpooled._validation import closest, listing
     from unpooled.study.config import StudyError, load
     from unpooled.study.table import read
-    from unpooled.validation import closest, listing
 
     study = load(path)
     if site is None:

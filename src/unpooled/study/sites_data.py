@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unpooled.problem import BoundProblem, Problem
-from unpooled.remote.data import RemoteData
-from unpooled.remote.messages import Failure, Holder, Reply, Request, Through, Transport
+from unpooled.data.base import Posed
+from unpooled.engines.remote.data import RemoteData
+from unpooled.engines.remote.messages import Failure, Holder, Reply, Request, Through, Transport
+from unpooled.problem import BoundProblem
 from unpooled.study.agreement import Agreement
 from unpooled.study.description import Description
 from unpooled.study.envelope import Envelope
@@ -39,9 +40,12 @@ class SitesData(RemoteData):
 
     n_classes: int = 0
 
-    def bind(self, problem: Problem) -> BoundProblem:
+    def bind(self, problem: Posed) -> BoundProblem:
         """The problem laid out; no round is made for it."""
-        return problem.laid_out(self.row_shape, self.n_classes if self.n_classes > 2 else None)
+        laid_out: BoundProblem = problem.laid_out(
+            self.row_shape, self.n_classes if self.n_classes > 2 else None
+        )
+        return laid_out
 
 
 def sites_data(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.arrays import Array, Float
+from unpooled.kernels.arrays import Array, Float
 from unpooled.study.config import StudyError
 from unpooled.study.csv_file import CsvError, CsvOptions, has_decimal_comma
 from unpooled.study.csv_file import columns as csv_columns

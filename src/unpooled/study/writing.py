@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from unpooled._files import whole_file
 from unpooled.study.config import Study, needed
 from unpooled.study.csv_file import CsvOptions
 from unpooled.study.settings import FEDERATED, KEYS, SECTIONS, Key
-from unpooled.whole_file import whole_file
 
 HEAD = """\
 # A study across sites. The coordinator and every site have the same copy of this file;

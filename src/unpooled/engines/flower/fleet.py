@@ -1,0 +1,175 @@
+"""Flower's Fleet interface as a site calls it: protobuf over HTTP, each request signed by the site's key.
+
+Every call ends: with an answer, or after ``SECONDS`` without a byte in one of the errors below. A proxy of
+the environment (HTTPS_PROXY, NO_PROXY) is used, except for loopback. Beside the messages of ``flwr.app`` this
+module and ``node`` use what Flower's own SuperNode uses below them, which is why the extra pins its versions.
+"""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+import re
+import ssl
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from unpooled.engines.flower.installed import module
+from unpooled.engines.flower.keyring import AHEAD, BEHIND, CLOCK, signed
+from unpooled.engines.flower.ports import is_loopback
+
+SECONDS, CONNECT_SECONDS = 30.0, 10.0  # without a byte; to connect and to shake hands
+KEPT_SECONDS = 3.0  # that an idle connection is used again; the coordinator closes them after 5
+MOST_BYTES = 64 * 2**20  # of an answer: Flower sends arrays in pieces of 5 MiB
+MOST_WORDS = 1000  # bytes of a refusal that are read
+TRIES = 3  # of what may be asked twice
+AWAY = (502, 503, 504)  # what a gateway says for a SuperLink that does not answer
+PROTOBUF = "application/protobuf"
+
+
+class FleetError(Exception):
+    """A call failed; the words are for whoever runs the site."""
+
+
+class UnreachableError(FleetError):
+    """Nobody answers, or not in time: it may pass."""
+
+
+class UntrustedError(FleetError):
+    """Whoever answers does not show a certificate of the study's authority."""
+
+
+class RefusedError(FleetError):
+    """The coordinator answers, and does not do it. ``is_stranger``: because it does not know this site."""
+
+    def __init__(self, words: str, status: int = 0):
+        super().__init__(words)
+        self.is_stranger = status in (401, 403)
+
+
+class ClockError(FleetError):
+    """The coordinator refuses what this machine signs because of its clock."""
+
+
+class Fleet:
+    """Calls to the SuperLink at ``address``, host:port.
+
+    Parameters
+    ----------
+    address : where it is.
+    ca : the authority that signed its certificate; None talks in clear.
+    key : the site's key, which signs.
+    """
+
+    def __init__(self, address: str, ca: Path | None, key: ec.EllipticCurvePrivateKey):
+        self.address, self.key = address, key
+        host = urllib.parse.urlsplit(f"//{address}").hostname or ""
+        self._is_direct = is_loopback(host)
+        try:
+            self._client = httpx.Client(
+                base_url=f"{'http' if ca is None else 'https'}://{address}/v1/fleet/",
+                verify=False if ca is None else ssl.create_default_context(cafile=ca),
+                trust_env=not self._is_direct,
+                timeout=httpx.Timeout(SECONDS, connect=CONNECT_SECONDS),
+                limits=httpx.Limits(keepalive_expiry=KEPT_SECONDS),
+                headers={"accept": PROTOBUF, "content-type": PROTOBUF, "accept-encoding": "identity"},
+            )
+        except (ImportError, ValueError) as error:  # a proxy of a kind that httpx cannot take
+            raise UntrustedError(f"{self._proxy()}cannot be used: {error}") from None
+        versions = module("flwr.supercore.runtime_version_compatibility").RuntimeVersionMetadata
+        self._versions = dict(versions.from_local_component("SuperNode").as_metadata())
+
+    def call(self, name: str, request: Any, answer: Any, tries: int = 1) -> Any:
+        """Send a message to "activate-node" or the like, and fill ``answer``, a message, with what comes."""
+        body = request.SerializeToString(deterministic=True)
+        for left in reversed(range(tries)):
+            try:
+                answer.ParseFromString(b"".join(self._sent(name, body)))
+                return answer
+            except UnreachableError:
+                if not left:
+                    raise
+            except module("google.protobuf.message").DecodeError:
+                raise RefusedError(f"{self.address} answers {name} with what cannot be read") from None
+        raise AssertionError
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _sent(self, name: str, body: bytes) -> Iterator[bytes]:
+        """The pieces of an answer."""
+        headers = {**self._versions, **signed(self.key, now())}
+        try:
+            with self._client.stream("POST", name, content=body, headers=headers) as answer:
+                if answer.status_code != httpx.codes.OK:
+                    raise self._refusal(name, answer)
+                size = 0
+                for piece in answer.iter_raw():
+                    size += len(piece)
+                    if size > MOST_BYTES:
+                        raise RefusedError(f"{self.address} answers {name} with more than {MOST_BYTES} bytes")
+                    yield piece
+        except httpx.ProxyError as error:
+            raise UnreachableError(f"{self._proxy()}does not connect to {self.address}: {error}") from None
+        except httpx.TransportError as error:
+            if isinstance(_root(error), ssl.SSLCertVerificationError):
+                raise UntrustedError(f"{self.address}: {_root(error)}") from None
+            raise UnreachableError(
+                f"{self._proxy()}{self.address}: {error or type(error).__name__}"
+            ) from None
+
+    def _refusal(self, name: str, answer: httpx.Response) -> FleetError:
+        """What an answer other than "OK" means."""
+        words = b""
+        for piece in answer.iter_raw():
+            words += piece
+            if len(words) > MOST_WORDS:
+                break
+        words = words[:MOST_WORDS]
+        said = re.sub(r"[^ -~]+", " ", words.decode("latin-1")).strip()
+        if answer.status_code in AWAY:
+            return UnreachableError(f"{self.address}: {answer.status_code} {said}")
+        if answer.status_code == httpx.codes.UNAUTHORIZED and "date" in answer.headers:
+            ahead = (now() - email.utils.parsedate_to_datetime(answer.headers["date"])).total_seconds()
+            if CLOCK in said or not -BEHIND < ahead < AHEAD:
+                way = "ahead of" if ahead > 0 else "behind"
+                return ClockError(
+                    f"this machine's clock is {abs(ahead):.0f} s {way} the clock of {self.address}, which "
+                    f"takes {AHEAD:g} s ahead and {BEHIND:g} s behind at most: set the clock, and join again"
+                )
+        return RefusedError(f"{self.address} refuses {name}: {answer.status_code} {said}", answer.status_code)
+
+    def _proxy(self) -> str:
+        """The proxy on the way, without its password, as the beginning of a sentence."""
+        known = {} if self._is_direct else urllib.request.getproxies()
+        name = next((name for name in ("https", "all") if name in known), None)
+        if name is None or urllib.request.proxy_bypass(self.address):
+            return ""
+        parts = urllib.parse.urlsplit(known[name])
+        port = f":{parts.port}" if parts.port else ""
+        return f"the proxy {parts.scheme}://{parts.hostname}{port} ({name.upper()}_PROXY) "
+
+
+def now() -> datetime.datetime:
+    """The time by this machine's clock."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def _root(error: BaseException) -> BaseException:
+    """What an error comes from."""
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__ or error
+    return error

@@ -1,0 +1,1 @@
+"""Local loops that leave out the columns a client does not have."""

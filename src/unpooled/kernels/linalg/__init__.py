@@ -1,0 +1,1 @@
+"""Small dense linear algebra that compiled code calls: roots, eigenvectors, singular values, Lanczos."""

@@ -1,6 +1,0 @@
-"""Differential privacy of what a run releases, for a client as a whole. See docs/privacy.md."""
-
-from unpooled.privacy.central import CentralDP
-from unpooled.privacy.spent import Spent
-
-__all__ = ["CentralDP", "Spent"]
