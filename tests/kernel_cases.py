@@ -155,7 +155,7 @@ def kernels():
     found, in_vectors = {}, set()
     for thing in (thing for module in modules for thing in vars(module).values()):
         if isinstance(thing, Vectorised):
-            in_vectors.add(f"unpooled.{thing.module}")
+            in_vectors.add(f"unpooled.kernels.{thing.module}")
         for each in vars(thing).values() if isinstance(thing, type) else [thing]:
             function = each.py_func if isinstance(each, Kernel) else each
             is_parallel = isinstance(function, FunctionType) and "prange" in function.__code__.co_names

@@ -40,8 +40,9 @@ def test_compiled_and_uncompiled_come_to_the_same(uncompiled, case):
 
 def test_kernels_are_found_wherever_they_are():
     names = kernels().values()
-    for one in ("sampling.draw", "penalties.l1.L1Record.prox", "penalties.singular.shrink", "blocks.margins"):
+    for one in ("kernels.draws.draw", "penalties.l1.L1Record.prox", "kernels.linalg.singular.shrink"):
         assert f"unpooled.{one}" in names
+    assert "unpooled.kernels.plain_products.margins" in names
     assert "unpooled.engines.local.cohort.run_cohort" in names
     assert "unpooled.kernels.vector_products.margins" not in names
 
