@@ -43,10 +43,15 @@ class Problem:
         if isinstance(self.intercept, str):
             if self.intercept != "sites":
                 raise ValueError(f"intercept must be True, False or 'sites', got {self.intercept!r}")
-            if not isinstance(self.loss, LinearLoss):
+            if self.linear is None:
                 raise TypeError(f"an intercept for every site needs a LinearLoss, got {self.loss!r}")
         if not is_number(self.ball) or not self.ball > 0:
             raise ValueError(f"ball must be positive (inf for none), got {self.ball!r}")
+
+    @property
+    def linear(self) -> LinearLoss | None:
+        """The loss, where it is one of linear margins."""
+        return self.loss if isinstance(self.loss, LinearLoss) else None
 
     @property
     def has_site_intercepts(self) -> bool:
@@ -55,7 +60,7 @@ class Problem:
 
     def layout(self, data: FederatedData) -> Layout:
         """How this problem's parameters lie in a flat vector, given the shape of the data."""
-        n_outputs = self.loss.outputs(data.y) if isinstance(self.loss, LinearLoss) else None
+        n_outputs = None if self.linear is None else self.linear.outputs(data.y)
         return self.laid_out(data.row_shape, n_outputs).layout
 
     def laid_out(self, row_shape: tuple[int, ...], n_outputs: int | None) -> BoundProblem:
@@ -71,8 +76,8 @@ class Problem:
 
     def smooth_of_rows(self, w: Array, data: FederatedData, intercept: Any = None) -> float:
         """The same, of rows that are here."""
-        if isinstance(self.loss, LinearLoss):
-            return self.loss.value(w, data.X, data.y, data.row_weights, self._of_rows(intercept, data))
+        if self.linear is not None:
+            return self.linear.value(w, data.X, data.y, data.row_weights, self._of_rows(intercept, data))
         values = [PlainLoss(self.loss).value(*client.rows, w, intercept) for client in data]
         return float(np.dot(data.weights, values))
 
@@ -82,7 +87,7 @@ class Problem:
 
     def gradient(self, w: Array, data: FederatedData, intercept: Any = None) -> Any:
         """The gradient of the smooth part; with an intercept the pair (in w, in the intercept)."""
-        if isinstance(self.loss, LinearLoss):
+        if self.linear is not None:
             if self.has_site_intercepts:
                 shifts = self._of_rows(intercept, data)
                 own = self.loss.gradient(w, data.X, data.y, data.row_weights, shifts)
@@ -118,7 +123,7 @@ class Problem:
 
     def complaints(self, data: FederatedData) -> Iterator[str]:
         """Which clients' targets do not fit the loss, and why."""
-        if isinstance(self.loss, LinearLoss):
+        if self.linear is not None:
             for name, first, last in zip(data.ids, data.offsets[:-1], data.offsets[1:], strict=True):
                 complaint = self.loss.check_targets(data.y[first:last])
                 if complaint:
@@ -134,10 +139,14 @@ class BoundProblem:
     constrained: bool = False
 
     @cached_property
+    def linear(self) -> LinearLoss | None:
+        """The loss, where it is one of linear margins: it can be asked what it ``offers``."""
+        return self.problem.linear
+
+    @cached_property
     def loss(self) -> Any:
         """The loss's record."""
-        loss = self.problem.loss
-        return loss.record() if isinstance(loss, LinearLoss) else PlainLoss(loss)
+        return PlainLoss(self.problem.loss) if self.linear is None else self.linear.record()
 
     @cached_property
     def regulariser(self) -> Any:

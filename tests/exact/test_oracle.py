@@ -9,7 +9,6 @@ from tests.test_your_own import PlainL1, PlainLogCosh, WeightedLogCosh
 from unpooled.exact.oracle import answer
 from unpooled.exact.site import Site, unpacked
 from unpooled.losses.base import residuals
-from unpooled.losses.rowwise import rowwise
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -20,10 +19,10 @@ def test_losses_in_numpy_are_their_kernels(kind):
     record, share = loss.record(), rng.random(50)
     values, U = [type(record).value.py_func(record, Z[i], y[i]) for i in range(50)], np.array(Z)
     residuals(record, U, y, np.ones(50))
-    assert rowwise(loss).total(Z, y, share) == pytest.approx(share @ values, rel=1e-13)
-    np.testing.assert_allclose(rowwise(loss).residuals(Z, y), U, atol=1e-13)
-    lowest = min(rowwise(loss).values(z * np.ones_like(Z), y).min() for z in np.linspace(-5, 5, 101))
-    assert (rowwise(loss).floor(y) <= lowest + 1e-12).any() or kind == "poisson"
+    assert loss.total(Z, y, share) == pytest.approx(share @ values, rel=1e-13)
+    np.testing.assert_allclose(loss.residuals(Z, y), U, atol=1e-13)
+    lowest = min(loss.values(z * np.ones_like(Z), y).min() for z in np.linspace(-5, 5, 101))
+    assert (loss.floor(y) <= lowest + 1e-12).any() or kind == "poisson"
 
 
 @pytest.mark.parametrize("as_csr", [False, True])

@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 
 import unpooled as up
 from tests.exact.federations import LOSSES, rows
-from unpooled.losses.rowwise import rowwise
 from unpooled.preprocessing import site_intercepts
 
 LAMBDAS = [0.1, 0.02]
@@ -33,7 +32,7 @@ def values(kind, Z, y):
         return np.exp(Z[:, 0]) - y[:, 0] * Z[:, 0]
     if kind == "softmax":
         return np.log(np.exp(Z).sum(axis=1)) - np.sum(y * Z, axis=1)
-    return rowwise(LOSSES[kind]).values(Z, y[:, 0])
+    return LOSSES[kind].values(Z, y[:, 0])
 
 
 def intercept(kind, Z, T, pooled, others):
@@ -61,7 +60,7 @@ def test_the_rule(kind):
     names, of = np.repeat(data.ids, data.sizes), np.arange(data.n_rows) % 3
     task = up.Problem(LOSSES[kind], up.L1(0.1), "sites")
     found = up.cross_validate(task, data, folds=of, lambdas=LAMBDAS, tol=1e-11, min_rows=0)
-    T = rowwise(LOSSES[kind]).targets(data.y, 3 if kind == "softmax" else 1)
+    T = LOSSES[kind].targets(data.y, 3 if kind == "softmax" else 1)
     checked = set()
     for f in range(3):
         kept = up.FederatedData.from_arrays(data.X[of != f], data.y[of != f], names[of != f])

@@ -10,7 +10,6 @@ import numpy as np
 from unpooled.data.base import Data
 from unpooled.kernels.arrays import Array, Float
 from unpooled.kernels.linalg.lanczos import ritz_values
-from unpooled.losses.base import LinearLoss
 from unpooled.problem import Problem
 
 LANCZOS_STEPS = 20
@@ -104,7 +103,7 @@ class Curvature:
         return ("clients" in known) + (len(self.spectrum[0]) if "spectrum" in known else 0)
 
     def _linear(self, parameter: str) -> None:
-        if not isinstance(self.problem.loss, LinearLoss):
+        if self.problem.linear is None:
             name = type(self.problem.loss).__name__
             raise ValueError(
                 f"{parameter} has no default for the loss {name}, whose curvature is unknown: "

@@ -42,7 +42,6 @@ from unpooled.exact.oracle import NONE
 from unpooled.exact.shrinkage import Blocks, shrinkage
 from unpooled.exact.site import Site
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses import Softmax
 from unpooled.problem import BoundProblem
 
 MOMENTS = ("mean_x", "mean_t", "mean_xt", "mean_yy", "floor", "rows")
@@ -114,7 +113,7 @@ class ExactSolver(ABC):
         w, n, h = state.arrays["w"].copy(), problem.layout.n_coefficients, shrinkage(problem)
         if "origin" in state.arrays:
             w[n:] -= shift(problem, w, state.arrays["origin"])
-        if not isinstance(problem.problem.loss, Softmax):
+        if problem.linear is None or not problem.linear.is_shift_invariant:
             return w
         w[n:] -= w[n:].mean() if w.size > n else 0.0
         if isinstance(h, Blocks) and h.free.size:

@@ -8,7 +8,7 @@ At w take u_i = dℓ/dz_i. Then Σ s_i x_i u_i = G, the gradient, and Fenchel's 
 Σ s_i ℓ*(u_i) = ⟨G, w⟩ − f: no further statistic and no further round. Two repairs make u feasible, and each
 one only lowers D, because ℓ* is convex:
 
-- the intercept's mean residual is mixed away with a constant prediction (``_balanced``);
+- the intercept's mean residual is mixed away with a constant prediction (``LinearLoss.balance``);
 - u is scaled by α ≤ 1 until h* is finite, ℓ*(αu) ≤ αℓ*(u) + (1 − α)ℓ*(0).
 
 So the reported gap is never smaller than the true one, up to rounding.
@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses import Huber, Logistic, Poisson, Softmax, Squared
 from unpooled.problem import BoundProblem
 
 if TYPE_CHECKING:
     from unpooled.exact.shrinkage import Blocks, Shrinkage
 
-KNOWN = (Squared, Huber, Logistic, Poisson, Softmax)
 GRID = 65  # scalings tried where h* is not an indicator
 
 
@@ -56,8 +54,11 @@ class Certificate:
 
 
 def has_dual(problem: BoundProblem, h: Shrinkage) -> bool:
-    """Whether there is a cheap dual bound."""
-    return type(problem.problem.loss) in KNOWN and h.has_dual
+    """Whether every point gives a dual bound without a further question."""
+    loss = problem.linear
+    if loss is None or not loss.offers("conjugate") or not h.has_dual:
+        return False
+    return not problem.layout.n_intercepts or loss.offers("balance")
 
 
 def certify(
@@ -90,7 +91,8 @@ def dual_bound(
 ) -> float:
     """A lower bound of the optimal objective, from the dual point u = ℓ'(z)."""
     conjugate = float(gradient @ w) - loss
-    square = 2.0 * loss if isinstance(problem.problem.loss, Squared) else None
+    assert problem.linear is not None
+    square = 2.0 * loss if problem.linear.is_least_squares else None
     return bound_of(problem, h, conjugate, gradient, moments, square)
 
 
@@ -111,7 +113,9 @@ def bound_of(
     n = problem.layout.n_coefficients
     G, most = gradient[:n], 1.0
     if problem.layout.n_intercepts:
-        conjugate, G, most = _balanced(problem, conjugate, gradient, moments)
+        assert problem.linear is not None
+        x, t, xt = moments["mean_x"], moments["mean_t"], moments["mean_xt"]
+        conjugate, G, most = problem.linear.balance(conjugate, G, gradient[n:], x, t, xt)
     u = np.concatenate([-G, np.zeros(problem.layout.n_intercepts)])
     if free is not None:
         u[free] = 0.0
@@ -151,29 +155,3 @@ def quadratic_bound(H: Float, c: Float, yy: float, h: Blocks, v: Float) -> float
     g = reduced @ v[rest] - c_left
     loss = max(0.5 * (yy_left + float(v[rest] @ (g - c_left))), 0.0)
     return _least_squares(h.within(rest), -g, float(g @ v[rest]) - loss, 2.0 * loss)
-
-
-def _balanced(
-    problem: BoundProblem, conjugate: float, gradient: Float, moments: Arrays
-) -> tuple[float, Float, float]:
-    """(Σ s ℓ*(u'), Σ s x u', the largest α with αu' in the domain of ℓ*) for u' with Σ s u' = 0."""
-    n, loss = problem.layout.n_coefficients, problem.problem.loss
-    G, mean = gradient[:n], gradient[n:]
-    x, t, xt = moments["mean_x"], moments["mean_t"], moments["mean_xt"]
-    mu = mean + t
-    if isinstance(loss, Squared | Huber):  # u' = u − mean
-        u = float(mean[0])
-        most = loss.delta / (loss.delta + abs(u)) if isinstance(loss, Huber) else 1.0
-        return conjugate - 0.5 * u * u - u * float(t[0]), G - u * x, most
-    if isinstance(loss, Poisson):  # μ' = cμ
-        c = float(t[0] / mu[0])
-        return c * conjugate + (c * np.log(c) * float(mu[0]) if c > 0 else 0.0), c * G + (c - 1.0) * xt, 1.0
-    if isinstance(loss, Logistic):
-        t, mu = np.append(t, 1.0 - t), np.append(mu, 1.0 - mu)
-    # μ' = kept·μ + (1 − kept)·q, q the constant prediction that is missing
-    kept = float(min(1.0, np.min(t / np.maximum(mu, 1e-300))))
-    q = np.maximum(t - kept * mu, 0.0) / (1.0 - kept) if kept < 1.0 else t
-    entropy = float(np.sum(q * np.log(np.where(q > 0.0, q, 1.0))))
-    q = q[:1] if isinstance(loss, Logistic) else q
-    constant = np.multiply.outer(q, x).ravel() - xt
-    return kept * conjugate + (1.0 - kept) * entropy, kept * G + (1.0 - kept) * constant, 1.0

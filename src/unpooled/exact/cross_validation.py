@@ -31,7 +31,6 @@ from unpooled.exact.site_intercept import absorbed, pooled_mean
 from unpooled.exact.solve import bind, check_numbers
 from unpooled.exact.sufficient_statistics import SufficientStatistics
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses import Squared
 from unpooled.problem import BoundProblem, Problem
 
 RULES = ("min", "1se")
@@ -190,7 +189,7 @@ def _whole_sites(dealt: Dealt, sizes: Array, least: int, problem: Problem, round
     if not small or dealt.least >= least:
         return []
     saved = "which saves rounds"
-    if isinstance(problem.loss, Squared) and (sizes >= least).all():
+    if problem.linear is not None and problem.linear.is_least_squares and (sizes >= least).all():
         saved = f"and where no column is rare in a fold, everything takes one round instead of {rounds}"
     return [
         f"{part_of(small, len(sizes), 'client', 'has', 'have')} enough rows to share matrices, but not in "

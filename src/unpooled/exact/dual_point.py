@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from unpooled.exact.certificate import KNOWN, bound_of
+from unpooled.exact.certificate import bound_of
 from unpooled.exact.shrinkage import Blocks, Shrinkage
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses.rowwise import rowwise
 from unpooled.problem import BoundProblem
 
 CLOSE = 1e-11  # of the scale: where a Newton step promises less, a gap above it is the dual point's
@@ -27,8 +26,8 @@ INSIDE = 1e-14  # of the scale of the gradient: its rounding, from which G' stay
 
 def can_tilt(problem: BoundProblem) -> bool:
     """Whether ℓ* and ℓ'' are known."""
-    loss = rowwise(problem.problem.loss)
-    return loss is not None and loss.is_smooth and type(problem.problem.loss) in KNOWN
+    loss = problem.linear
+    return loss is not None and loss.is_smooth and loss.offers("second_derivative", "conjugate")
 
 
 def lags(problem: BoundProblem, a: Arrays, h: Blocks) -> bool:

@@ -13,8 +13,6 @@ import numpy as np
 
 from unpooled.exact.oracle import NONE, site_columns
 from unpooled.kernels.arrays import Array, Arrays
-from unpooled.losses.base import LinearLoss
-from unpooled.losses.rowwise import rowwise
 from unpooled.problem import BoundProblem
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -41,7 +39,7 @@ class Rule(NamedTuple):
 
 def expected(problem: BoundProblem, question: Arrays, n_rows: int) -> dict[str, Rule]:
     """The rules of an answer about ``n_rows`` rows, name by name."""
-    layout, loss = problem.layout, rowwise(problem.problem.loss)
+    layout, loss = problem.layout, problem.linear
     p = layout.n_coefficients // layout.n_outputs
     rules: dict[str, Rule] = {}
     names = [name for name in ("features", "working") if name in question]
@@ -78,7 +76,7 @@ def expected(problem: BoundProblem, question: Arrays, n_rows: int) -> dict[str, 
         rules["dual_gradient"] = Rule((layout.size,), may_overflow=True)
     if "models" in question:
         rules["losses"] = Rule((len(question["models"]),), most=np.inf)
-    if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
+    if "curvature" in question and loss is not None:
         of_columns = {
             "diagonal": Rule((p,), 0.0, is_optional=True),
             "diagonal_rows": Rule((), n_rows, n_rows, is_count=True, is_optional=True),

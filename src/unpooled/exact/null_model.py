@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses import Logistic, Poisson, Softmax, Squared
-from unpooled.losses.rowwise import rowwise
 from unpooled.problem import BoundProblem
 
 
@@ -38,50 +36,25 @@ class NullModel:
 
 def has_null_model(problem: BoundProblem) -> bool:
     """Whether moments tell all about it: a canonical loss, and residuals with the same μ_0 at every site."""
-    loss = rowwise(problem.problem.loss)
-    alike = not problem.problem.has_site_intercepts or isinstance(problem.problem.loss, Squared)
-    return loss is not None and loss.is_canonical and alike
+    loss = problem.linear
+    if loss is None or not loss.offers("mean", "link", "constant_loss", "second_derivative"):
+        return False
+    return loss.is_least_squares or not problem.problem.has_site_intercepts
 
 
 def null_model(problem: BoundProblem, total: Arrays) -> NullModel:
     """From the moments ``mean_x``, ``mean_t``, ``mean_xt`` and ``mean_yy`` of all rows."""
-    layout, loss = problem.layout, problem.problem.loss
+    layout, loss = problem.layout, problem.linear
+    assert loss is not None
     t, C = total["mean_t"], layout.n_outputs
-    w = np.zeros(layout.size)
-    mu = {Squared: 0.0, Logistic: 0.5, Softmax: 1.0 / C, Poisson: 1.0}[type(loss)] * np.ones(C)
+    z, w = np.zeros(C), np.zeros(layout.size)
+    mu = loss.mean(z[None])[0]
     if layout.n_intercepts:
-        mu = t
-        w[layout.n_coefficients :] = _intercept(problem, t)
-    curvature = np.diag(mu) - np.multiply.outer(mu, mu)
-    if isinstance(loss, Squared):
-        curvature = np.ones((1, 1))
-        value = 0.5 * float(total["mean_yy"]) - float(t[0] * mu[0]) + 0.5 * float(mu[0] ** 2)
-    elif isinstance(loss, Poisson):
-        curvature = mu[:, None]
-        value = float(mu[0] - t[0] * np.log(mu[0]))
-    elif isinstance(loss, Logistic):
-        value = -float(t[0] * np.log(mu[0]) + (1.0 - t[0]) * np.log(1.0 - mu[0]))
-    else:
-        value = -float(t @ np.log(mu))
+        z, mu = loss.link(t), t
+        w[layout.n_coefficients :] = z
+    P = loss.second_derivative(z[None], np.zeros(1))[0]
+    curvature = P[:, None] if C == 1 else np.diag(P) - np.multiply.outer(P, P)
     gradient = np.multiply.outer(mu, total["mean_x"]).ravel() - total["mean_xt"]
     if layout.n_intercepts:
         gradient = np.concatenate([gradient, np.zeros(C)])
-    return NullModel(w, max(value, 0.0) if isinstance(loss, Squared) else value, gradient, curvature)
-
-
-def _intercept(problem: BoundProblem, t: Float) -> Float:
-    """The best intercepts of a model without coefficients, refused where they are infinite."""
-    loss = problem.problem.loss
-    if isinstance(loss, Squared):
-        return t
-    if isinstance(loss, Logistic) and not 0.0 < t[0] < 1.0:
-        raise ValueError(
-            f"every label of every client is {'positive' if t[0] > 0 else 'negative'}: "
-            "with one class the intercept has no finite optimum"
-        )
-    if isinstance(loss, Poisson) and not t[0] > 0.0:
-        raise ValueError("every count of every client is 0: the intercept has no finite optimum")
-    if isinstance(loss, Softmax) and not (t > 0.0).all():
-        missing = ", ".join(str(c) for c in np.flatnonzero(t <= 0.0))
-        raise ValueError(f"no client has a row of class {missing}: its intercept has no finite optimum")
-    return np.log(t / (1.0 - t)) if isinstance(loss, Logistic) else np.log(t)
+    return NullModel(w, loss.constant_loss(z, t, float(total["mean_yy"])), gradient, curvature)

@@ -43,9 +43,6 @@ from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.kernels.linalg.lanczos import fixed_direction, largest_eigenvalue
 from unpooled.losses.base import LinearLoss
 from unpooled.losses.plain import with_ones
-from unpooled.losses.rowwise import Rowwise, rowwise
-from unpooled.losses.softmax import Softmax
-from unpooled.losses.squared import Squared
 from unpooled.problem import BoundProblem
 
 MARGIN = 1.02  # of a curvature bound found by power iteration, which comes from below
@@ -74,7 +71,7 @@ def answer(problem: BoundProblem, site: Site, question: Arrays, min_rows: int) -
     if "models" in question:
         pooled = question.get("pooled")
         up["losses"] = np.array([held_out_loss(problem, site, w, pooled) for w in question["models"]])
-    if "curvature" in question and isinstance(problem.problem.loss, LinearLoss):
+    if "curvature" in question and problem.linear is not None:
         up |= curvature(problem, site)
     return up
 
@@ -135,9 +132,9 @@ def moments(
 ) -> Arrays:
     """Means over the rows, and the Gram matrix of ``features``."""
     p = site.X.shape[1]
-    loss, of_y = rowwise(problem.problem.loss), 0.0
+    loss, of_y = problem.linear, 0.0
     if problem.problem.has_site_intercepts:
-        of_y = float(site.share @ site.y) if isinstance(problem.problem.loss, Squared) else 0.0
+        of_y = float(site.share @ site.y) if loss is not None and loss.is_least_squares else 0.0
         center = np.append(site.X.T @ site.share, of_y) / (site.share.sum() or 1.0)
     y = site.y if center is None else site.y - center[p]
     T = y[:, None] if loss is None else loss.targets(y, problem.layout.n_outputs)
@@ -167,7 +164,7 @@ def moments(
 
 def evaluated(problem: BoundProblem, site: Site, question: Arrays, hidden: Array) -> Arrays:
     """The loss and its gradient at w, and the Hessian on the working set; the squares for one output."""
-    layout, loss = problem.layout, rowwise(problem.problem.loss)
+    layout, loss = problem.layout, problem.linear
     working = question.get("working", NONE)
     if loss is None:
         return _plain(problem, site, question["w"])
@@ -182,14 +179,14 @@ def evaluated(problem: BoundProblem, site: Site, question: Arrays, hidden: Array
         if working.size:
             is_intercept = working >= layout.n_coefficients
             hide = np.where(is_intercept, hidden.all(), hidden[working % site.X.shape[1]])
-            H = _hessian(problem, site, working, loss.curvature(Z, site.y))
+            H = _hessian(problem, site, working, loss.second_derivative(Z, site.y))
             up |= shared("hessian", within_matrix(problem, site, working, H), hide)
             if "squares" in question and not hide.any():
                 up["squares"] = packed(site.gram(working, site.share * np.square(U[:, 0])))
     return up
 
 
-def _margins(problem: BoundProblem, site: Site, loss: Rowwise, w: Float) -> Float:
+def _margins(problem: BoundProblem, site: Site, loss: LinearLoss, w: Float) -> Float:
     """Z at w, a site's own intercept included."""
     Z = site.margins(w, problem.layout.n_outputs)
     return Z + fitted(loss, Z, site.y, site.share) if problem.problem.has_site_intercepts else Z
@@ -201,12 +198,12 @@ def tilted(problem: BoundProblem, site: Site, base: Float, tilt: Float) -> Array
     With the Hessian H of all rows, Σ share x u' = G + H·tilt: a server that knows H makes it what it wants.
     Site intercepts stay profiled out: Σ share u' = 0 at the site.
     """
-    layout, loss = problem.layout, rowwise(problem.problem.loss)
+    layout, loss = problem.layout, problem.linear
     assert loss is not None
     Z = _margins(problem, site, loss, base)
     D = site.margins(tilt, layout.n_outputs)
-    P = loss.curvature(Z, site.y)
-    if isinstance(problem.problem.loss, Softmax):
+    P = loss.second_derivative(Z, site.y)
+    if layout.n_outputs > 1:
         if problem.problem.has_site_intercepts:
             S = np.diag(site.share @ P) - P.T @ (site.share[:, None] * P)
             D = D - np.linalg.lstsq(S, site.share @ (P * D - P * np.sum(P * D, axis=1, keepdims=True)))[0]
@@ -219,13 +216,13 @@ def tilted(problem: BoundProblem, site: Site, base: Float, tilt: Float) -> Array
     U = loss.residuals(Z, site.y) + V
     return {
         "dual_gradient": within_vector(problem, site, site.pull_back(U, layout.n_intercepts > 0)),
-        "conjugate": np.array(site.share @ loss.conjugates(U, site.y)),
+        "conjugate": np.array(site.share @ loss.conjugate(U, site.y)),
     }
 
 
 def held_out_loss(problem: BoundProblem, site: Site, w: Float, pooled: Float | None) -> float:
     """The loss at w of rows left out; a site's own intercept is that of ``held_out_intercept``."""
-    loss = rowwise(problem.problem.loss)
+    loss = problem.linear
     if loss is None or pooled is None:
         return float(evaluated(problem, site, {"w": w}, np.zeros(site.X.shape[1], dtype=bool))["loss"])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -236,12 +233,12 @@ def held_out_loss(problem: BoundProblem, site: Site, w: Float, pooled: Float | N
 def _hessian(problem: BoundProblem, site: Site, working: Array, P: Float) -> Float:
     """Σ_i share_i (d²ℓ/dz²)_{cc'} x_j x_j' over the coordinates (c, j) of the working set."""
     p, n_outputs = site.X.shape[1], problem.layout.n_outputs
-    if problem.problem.has_site_intercepts and isinstance(problem.problem.loss, Softmax):
+    if problem.problem.has_site_intercepts and n_outputs > 1:
         return _without_intercepts(problem, site, working, P)
     is_intercept = working >= n_outputs * p
     column = np.where(is_intercept, p, working % p)
     output = np.where(is_intercept, working - n_outputs * p, working // p)
-    if not isinstance(problem.problem.loss, Softmax):
+    if n_outputs == 1:
         weight = site.share * P[:, 0]
         own = problem.problem.has_site_intercepts and weight.sum() > 0.0
         return site.gram(column, weight, site.totals(weight)[column] / weight.sum() if own else None)
@@ -306,7 +303,6 @@ def curvature(problem: BoundProblem, site: Site) -> Arrays:
 def _plain(problem: BoundProblem, site: Site, w: Float) -> Arrays:
     """For a user's loss in NumPy: its mean over the rows, times their weight."""
     loss: Any = problem.problem.loss
-    assert not isinstance(loss, LinearLoss)
     weight = float(site.share.sum())
     extra = (site.share * (site.n_rows / weight),) if site.is_weighted else ()
     ones = problem.layout.n_intercepts > 0

@@ -18,6 +18,7 @@ from unpooled.exact.choose import choose
 from unpooled.exact.clients import Question, open_clients
 from unpooled.exact.null_model import has_null_model, null_model
 from unpooled.exact.oracle import NONE
+from unpooled.exact.prox_newton import is_quadratic
 from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.site_intercept import absorbed
 from unpooled.exact.solve import (
@@ -31,9 +32,6 @@ from unpooled.exact.solve import (
 )
 from unpooled.exact.sufficient_statistics import SufficientStatistics
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses import Squared
-from unpooled.penalties import L1, ElasticNet
-from unpooled.penalties.weights import spread
 from unpooled.problem import BoundProblem, Problem
 
 MIN_ROWS = 10  # as in solve
@@ -174,7 +172,7 @@ def walk(
     left: list[Solve] = []
     states = [task.state for task in tasks]
     group = 1 if isinstance(tasks[0].solver, SufficientStatistics) else at_once
-    if "points" in tasks[0].state.arrays and isinstance(tasks[0].problem.problem.loss, Squared):
+    if "points" in tasks[0].state.arrays and is_quadratic(tasks[0].problem):
         group = len(grid)  # what one λ learns of the matrix holds for all
     for first in range(0, len(grid), group):
         steps: list[Solve] = []
@@ -289,12 +287,12 @@ def start_with_covariates(task: Solve, server: Server) -> float:
     return _largest(bound, step.state.arrays["gradient"])
 
 
-def free_coefficients(bound: BoundProblem) -> Any:
-    """Which coefficients carry no penalty, in the flat order; none where the penalty has no weights."""
-    weights, layout = getattr(bound.problem.penalty, "weights", None), bound.layout
-    if weights is None or not isinstance(bound.problem.penalty, L1 | ElasticNet):
+def free_coefficients(bound: BoundProblem) -> Array:
+    """Which coefficients carry no penalty, in the flat order."""
+    unpenalised, layout = getattr(bound.problem.penalty, "unpenalised", None), bound.layout
+    if unpenalised is None:
         return np.zeros(layout.n_coefficients, dtype=bool)
-    return spread(weights, layout.shape).ravel(order=layout.order) == 0.0
+    return np.asarray(unpenalised(layout.shape).ravel(order=layout.order))
 
 
 def _largest(bound: BoundProblem, gradient: Float) -> float:

@@ -39,8 +39,6 @@ from unpooled.exact.quadratic import minimise
 from unpooled.exact.shrinkage import Blocks, shrinkage
 from unpooled.exact.site import packed, unpacked
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses import Squared
-from unpooled.losses.rowwise import rowwise
 from unpooled.problem import BoundProblem
 
 ARMIJO = 1e-4
@@ -62,8 +60,8 @@ class ProxNewton(ExactSolver):
 
     def lacks(self, problem: BoundProblem) -> str | None:
         """The loss's second derivative, and a penalty of blocks."""
-        loss = rowwise(problem.problem.loss)
-        if loss is None or not loss.is_curved:
+        loss = problem.linear
+        if loss is None or not loss.offers("second_derivative"):
             return "a loss with a known second derivative (Squared, Logistic, Softmax, Poisson, Huber)"
         if not isinstance(shrinkage(problem), Blocks):
             return "a penalty of separate blocks (L1, ElasticNet, GroupL2, Zero)"
@@ -97,7 +95,7 @@ class ProxNewton(ExactSolver):
             a |= {"dual": np.array(max(float(a["dual"]), best)), "tilts": a["tilts"] + 1}
         a |= {"base": NONE, "tilt": NONE}
         if "points" in a and np.isfinite(total["gradient"]).all():
-            a |= remembered(a, [a["trial"]], [total["gradient"]], _is_quadratic(problem))
+            a |= remembered(a, [a["trial"]], [total["gradient"]], is_quadratic(problem))
         if np.isfinite(trial) and trial <= now + ARMIJO * step * predicted + slack:
             a |= {"w": a["trial"], "loss": total["loss"], "gradient": total["gradient"]}
             if a["working"].size:
@@ -154,7 +152,7 @@ class ProxNewton(ExactSolver):
         if "diagonal" in total:
             nothing = np.empty((0, problem.layout.size))
             a |= {"kept_back": refused(total), "points": nothing, "slopes": nothing}
-            if _is_quadratic(problem):
+            if is_quadratic(problem):
                 a["is_constant"] = np.array(1)
         if "gram" in total:
             gram = unpacked(total["gram"], p)
@@ -194,7 +192,7 @@ class ProxNewton(ExactSolver):
         a |= {"trial": trial, "direction": direction, "predicted": np.array(predicted), "step": np.array(1.0)}
         if lags(problem, a, h):
             a |= {"base": w, "tilt": tilt(a, h, on, H)}
-        known = _is_quadratic(problem) and len(on) == len(w)  # it will be the same everywhere
+        known = is_quadratic(problem) and len(on) == len(w)  # it will be the same everywhere
         a["working"] = NONE if known else self._working(problem, trial, model_gradient)
         return State(state.round, a)
 
@@ -237,5 +235,6 @@ def _curvature(total: Arrays, working: Array) -> Arrays:
     return {"on": working, "hessian": H}
 
 
-def _is_quadratic(problem: BoundProblem) -> bool:
-    return type(problem.problem.loss) is Squared
+def is_quadratic(problem: BoundProblem) -> bool:
+    """Whether the Hessian is the same everywhere."""
+    return problem.linear is not None and problem.linear.is_least_squares

@@ -14,9 +14,6 @@ import numpy as np
 
 from unpooled.exact.path import Path
 from unpooled.kernels.arrays import Float
-from unpooled.losses import Logistic, Poisson, Softmax, Squared
-from unpooled.penalties import L1, ElasticNet, Nuclear
-from unpooled.penalties.weights import spread
 
 
 def information(path: Path, criterion: str = "bic", gamma: float = 1.0) -> Float:
@@ -26,25 +23,21 @@ def information(path: Path, criterion: str = "bic", gamma: float = 1.0) -> Float
     if not 0.0 <= gamma <= 1.0:
         raise ValueError(f"gamma must lie between 0 and 1, got {gamma!r}")
     loss = path.problem.loss
-    if type(loss) not in (Squared, Logistic, Softmax, Poisson):
+    if path.problem.linear is None or not path.problem.linear.offers("deviance"):
         raise ValueError(f"{type(loss).__name__} is not a log-likelihood: use cross_validate")
-    if isinstance(path.problem.penalty, Nuclear):
+    if not getattr(path.problem.penalty, "counts_nonzeros", True):
         raise ValueError("the degrees of freedom of a low-rank fit are not its non-zeros: use cross_validate")
     N, df = path.n_rows, np.array(path.n_nonzero, dtype=np.float64)
-    if isinstance(loss, Squared):
-        deviance = N * np.log(np.maximum(2.0 * path.losses, 1e-300))
-    else:
-        deviance = 2.0 * N * path.losses
+    deviance = loss.deviance(path.losses, N)
     if criterion == "aic":
         return np.asarray(deviance + 2.0 * df)
     score = deviance + df * math.log(N)
     if criterion == "bic":
         return np.asarray(score)
     shape = path.coefs[0].shape
-    weights = getattr(path.problem.penalty, "weights", None)
-    free = np.zeros(shape, dtype=bool)
-    if weights is not None and isinstance(path.problem.penalty, L1 | ElasticNet):
-        free = spread(weights, shape) == 0.0  # these are in every model: there is nothing to choose
+    unpenalised = getattr(path.problem.penalty, "unpenalised", None)
+    # those without a penalty are in every model: there is nothing to choose
+    free = np.zeros(shape, dtype=bool) if unpenalised is None else unpenalised(shape)
     p = int(np.sum(~free))
     chosen = [int(np.count_nonzero(w[~free])) for w in path.coefs]
     choices = [math.lgamma(p + 1) - math.lgamma(k + 1) - math.lgamma(p - k + 1) for k in chosen]

@@ -1,168 +1,30 @@
-"""Penalties on flat vectors in NumPy, as servers use them: value, prox, and the conjugate for dual bounds.
-
-ℓ1, elastic net and group norm are one formula: groups g of coordinates with weights λ_g, and ridges r_j,
-
-    h(w) = Σ_g λ_g ‖w_g‖₂ + ½ Σ_j r_j w_j²,
-
-where unpenalised coordinates (intercepts) are groups of weight zero.
-"""
+"""The penalty of a problem on its flat vectors: blocks, or whole."""
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 
-import numpy as np
-
-from unpooled._validation import blocks
-from unpooled.kernels.arrays import Array, Float
-from unpooled.penalties import L1, ElasticNet, GroupL2, Nuclear, Zero
-from unpooled.penalties.weights import spread
+from unpooled.kernels.arrays import Float
+from unpooled.penalties.blocks import Blocks, Shrinkage
 from unpooled.problem import BoundProblem
 
-
-class Shrinkage(ABC):
-    """A penalty h on the flat vectors of a problem."""
-
-    @property
-    def has_dual(self) -> bool:
-        """Whether ``limit`` and ``conjugate`` make a dual bound."""
-        return True
-
-    @abstractmethod
-    def value(self, w: Float) -> float:
-        """h(w)."""
-
-    @abstractmethod
-    def prox(self, v: Float, step: float) -> Float:
-        """argmin ½‖w − v‖² + step·h(w)."""
-
-    def limit(self, u: Float) -> float:
-        """The largest factor α ≤ 1 with h*(αu) < ∞; intercepts are left to the caller."""
-        raise NotImplementedError
-
-    def conjugates(self, u: Float, alphas: Float) -> Float:
-        """h*(αu) for each α up to ``limit``."""
-        return np.zeros(len(alphas))
+__all__ = ["Blocks", "Shrinkage", "Whole", "shrinkage"]
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks(Shrinkage):
-    """``of`` (size,): the group of each coordinate; ``weight`` (groups,); ``ridge`` (size,).
+class Whole(Shrinkage):
+    """A penalty that is no sum of blocks, by its own value and prox; by its dual norm where it has one.
 
-    The intercepts' groups come last, one by one.
+    The dual norm is the gauge of ∂R(0), so h*(u) = 0 where it is at most λ: that makes a bound for every
+    convex R with its minimum at zero.
     """
-
-    of: Array
-    weight: Float
-    ridge: Float
-    n_intercepts: int = 0
-
-    @property
-    def has_dual(self) -> bool:
-        """Not where coefficients are free: their gradient is never exactly zero."""
-        return not self.free.size and self.n_penalised > 0
-
-    @cached_property
-    def free(self) -> Array:
-        """The coordinates before the intercepts that carry no penalty."""
-        return np.flatnonzero((self.weight[self.of] + self.ridge)[: self.n_penalised] == 0.0)
-
-    @cached_property
-    def n_penalised(self) -> int:
-        """The coordinates before the intercepts."""
-        return int(np.sum(self.of < self.n_groups_penalised))
-
-    @cached_property
-    def n_groups_penalised(self) -> int:
-        """The groups before those of the intercepts."""
-        return len(self.weight) - self.n_intercepts
-
-    def norms(self, v: Float) -> Float:
-        """‖v_g‖₂."""
-        return np.sqrt(np.bincount(self.of, np.square(v), len(self.weight)))
-
-    def value(self, w: Float) -> float:
-        """h(w)."""
-        return float(self.weight @ self.norms(w) + 0.5 * self.ridge @ np.square(w))
-
-    def prox(self, v: Float, step: float) -> Float:
-        """(1 − step·λ_g/‖v_g‖)₊ v_j / (1 + step·r_j)."""
-        norms = self.norms(v)
-        kept = np.maximum(norms - step * self.weight, 0.0) / np.where(norms > 0.0, norms, 1.0)
-        return np.asarray(kept[self.of] * v / (1.0 + step * self.ridge))
-
-    def limit(self, u: Float) -> float:
-        """Bound by the groups without a ridge."""
-        n, groups = self.n_penalised, self.n_groups_penalised
-        hard = np.ones(groups, dtype=bool)
-        hard[self.of[:n][self.ridge[:n] > 0.0]] = False
-        norms = self.norms(u)[:groups][hard]
-        ratios = self.weight[:groups][hard] / np.where(norms > 0.0, norms, 1.0)
-        return float(np.where(norms > 0.0, ratios, 1.0).min(initial=1.0))
-
-    def conjugates(self, u: Float, alphas: Float) -> Float:
-        """Σ_j (|αu_j| − λ_j)₊²/(2r_j): ridges come with groups of one coordinate."""
-        soft, out = np.flatnonzero(self.ridge > 0.0), np.zeros(len(alphas))
-        size, weight, ridge = np.abs(u[soft]), self.weight[self.of[soft]], self.ridge[soft]
-        for part in blocks(len(alphas), max(len(soft), 1)):
-            excess = np.maximum(np.multiply.outer(alphas[part], size) - weight, 0.0)
-            out[part] = np.square(excess) @ (0.5 / ridge)
-        return out
-
-    def in_units(self, units: Float) -> Blocks:
-        """h as a function of v = units·w; coordinates of a group have the same unit."""
-        of_group = np.ones(len(self.weight))
-        of_group[self.of] = units
-        return Blocks(self.of, self.weight / of_group, self.ridge / np.square(units), self.n_intercepts)
-
-    def within(self, working: Array) -> Blocks:
-        """The same on some coordinates, which hold whole groups."""
-        groups, of = np.unique(self.of[working], return_inverse=True)
-        count = int(np.sum(groups >= self.n_groups_penalised))
-        return Blocks(of, self.weight[groups], self.ridge[working], count)
-
-
-@dataclass(frozen=True, eq=False)
-class LowRank(Shrinkage):
-    """λ times the nuclear norm of the first ``shape[0]·shape[1]`` coordinates."""
-
-    lam: float
-    shape: tuple[int, int]
-
-    def _split(self, v: Float) -> tuple[Float, Float]:
-        n = math.prod(self.shape)
-        return v[:n].reshape(self.shape), v[n:]
-
-    def value(self, w: Float) -> float:
-        """λ Σ σ_i."""
-        return self.lam * float(np.linalg.svd(self._split(w)[0], compute_uv=False).sum())
-
-    def prox(self, v: Float, step: float) -> Float:
-        """Soft thresholding of the singular values."""
-        W, rest = self._split(v)
-        left, sigma, right = np.linalg.svd(W, full_matrices=False)
-        W = (left * np.maximum(sigma - step * self.lam, 0.0)) @ right
-        return np.concatenate([W.ravel(), rest])
-
-    def limit(self, u: Float) -> float:
-        """λ over the operator norm."""
-        largest = float(np.linalg.svd(self._split(u)[0], compute_uv=False).max(initial=0.0))
-        return min(1.0, self.lam / largest) if largest > 0.0 else 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Foreign(Shrinkage):
-    """A user's own penalty: value and prox only."""
 
     problem: BoundProblem
 
     @property
     def has_dual(self) -> bool:
-        """Unknown."""
-        return False
+        """Whether the penalty has a dual norm."""
+        return getattr(self.problem.problem.penalty, "has_dual_norm", False)
 
     def value(self, w: Float) -> float:
         """h(w)."""
@@ -172,38 +34,20 @@ class Foreign(Shrinkage):
         """Its prox."""
         return self.problem.prox(v.copy(), step)
 
-    def of_coefficients(self) -> Foreign:
+    def limit(self, u: Float) -> float:
+        """λ over the dual norm."""
+        penalty = self.problem.problem.penalty
+        size = float(penalty.dual_norm(self.problem.layout.unpack(u)[0]))
+        return min(1.0, penalty.lam / size) if size > 0.0 else 1.0
+
+    def of_coefficients(self) -> Whole:
         """The same on the coefficients alone, for a server that has taken the intercepts out."""
         layout = replace(self.problem.layout, n_intercepts=0)
-        return Foreign(BoundProblem(replace(self.problem.problem, intercept=False), layout))
+        return Whole(BoundProblem(replace(self.problem.problem, intercept=False), layout))
 
 
 def shrinkage(problem: BoundProblem) -> Shrinkage:
     """The problem's penalty on flat vectors."""
-    penalty, layout = problem.problem.penalty, problem.layout
-    n, free = layout.n_coefficients, layout.n_intercepts
-    if type(penalty) is Nuclear:
-        record = penalty.record(layout.shape, layout.order)
-        return LowRank(penalty.lam, (record.rows, record.columns))
-    ridge, of, weight = np.zeros(n + free), np.arange(n), np.zeros(n)
-    if type(penalty) is L1:
-        weight = penalty.lam * _weights(problem)
-    elif type(penalty) is ElasticNet:
-        weight = penalty.lam * penalty.l1_ratio * _weights(problem)
-        ridge[:n] = penalty.lam * (1.0 - penalty.l1_ratio) * _weights(problem)
-    elif type(penalty) is GroupL2:
-        group = penalty.record(layout.shape, layout.order)
-        of[group.members] = np.repeat(np.arange(len(group.weights)), np.diff(group.starts))
-        weight = penalty.lam * group.weights
-    elif type(penalty) is not Zero:
-        return Foreign(problem)
-    of = np.concatenate([of, len(weight) + np.arange(free)])
-    return Blocks(of, np.concatenate([weight, np.zeros(free)]), ridge, free)
-
-
-def _weights(problem: BoundProblem) -> Float:
-    """The flat u_j of an ℓ1 norm or an elastic net."""
-    weights, layout = problem.problem.penalty.weights, problem.layout
-    if weights is None:
-        return np.ones(layout.n_coefficients)
-    return spread(weights, layout.shape).ravel(order=layout.order)
+    layout, blocks = problem.layout, getattr(problem.problem.penalty, "blocks", None)
+    found: Blocks | None = None if blocks is None else blocks(layout.shape, layout.order)
+    return Whole(problem) if found is None else found.with_intercepts(layout.n_intercepts)

@@ -24,17 +24,15 @@ from unpooled._wording import joined
 from unpooled.exact.shrinkage import Blocks, shrinkage
 from unpooled.exact.site import Site
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses import Logistic, Poisson, Softmax, Squared
-from unpooled.losses.rowwise import Rowwise, rowwise
+from unpooled.losses.base import FAR, LinearLoss
 from unpooled.problem import BoundProblem
 
-FAR = 1000.0  # beyond the largest margin, an intercept as good as infinite
 STEPS = 200
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # of an intercept: a step this small is the last
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def fitted(loss: Rowwise, Z: Float, y: Float, share: Float) -> Float:
+def fitted(loss: LinearLoss, Z: Float, y: Float, share: Float) -> Float:
     """a (C,), which makes Σ_i share_i ℓ(z_i + a, y_i) least; beyond FAR where no finite one does.
 
     A site whose labels are all alike has an infinite one, at which its rows say nothing about w.
@@ -42,16 +40,8 @@ def fitted(loss: Rowwise, Z: Float, y: Float, share: Float) -> Float:
     if not share.any():
         return np.zeros(Z.shape[1])
     Z, y, share = Z[share > 0.0], y[share > 0.0], share[share > 0.0] / share.sum()
-    if isinstance(loss.loss, Squared):
-        return np.array([share @ (y - Z[:, 0])])
-    if isinstance(loss.loss, Softmax):
-        return _classes(loss, Z, y, share)
-    if isinstance(loss.loss, Poisson):
-        top, mean = float(Z.max()), float(share @ y)
-        if mean == 0.0:
-            return np.array([-FAR - float(np.abs(Z).max())])
-        return np.array([np.log(mean) - np.log(share @ np.exp(Z[:, 0] - top)) - top])
-    return np.array([_root(loss, Z, y, share)])
+    closed = loss.intercept(Z, y, share)
+    return np.array([_root(loss, Z, y, share)]) if closed is None else closed
 
 
 def reported(a: Float, Z: Float, share: Float) -> Float:
@@ -60,7 +50,7 @@ def reported(a: Float, Z: Float, share: Float) -> Float:
     return np.where(np.abs(a) >= reach, np.copysign(np.inf, a), a)
 
 
-def held_out_intercept(problem: BoundProblem, loss: Rowwise, site: Site, w: Float, pooled: Float) -> Float:
+def held_out_intercept(problem: BoundProblem, loss: LinearLoss, site: Site, w: Float, pooled: Float) -> Float:
     """The intercept (C,) by which rows left out are predicted: that of the site's other rows, if finite.
 
     Where it is not (one class, counts of zero only), half a row is added to them, whose margin is their mean
@@ -76,22 +66,17 @@ def held_out_intercept(problem: BoundProblem, loss: Rowwise, site: Site, w: Floa
         center, half = share @ Z / share.sum(), 0.5 * float(share[share > 0.0].mean())
     else:
         center, half = site.share @ site.margins(w, problem.layout.n_outputs) / (site.share.sum() or 1.0), 0.5
-    labels, parts = pooled, np.ones(1)
-    if isinstance(loss.loss, Logistic):
-        labels, parts = np.array([1.0, 0.0]), np.append(pooled, 1.0 - pooled)
-    elif isinstance(loss.loss, Softmax):
-        labels, parts = np.arange(len(pooled), dtype=np.float64), pooled
+    labels, parts = loss.mean_rows(pooled)
     Z = np.concatenate([Z, np.tile(center, (len(parts), 1))])
     return fitted(loss, Z, np.append(y, labels), np.append(share, half * parts))
 
 
 def pooled_mean(problem: BoundProblem, moments: Arrays) -> Float:
     """The mean target (C,) over all rows, with half a row of margin zero where a mean may not be 0 or 1."""
-    loss, mean = rowwise(problem.problem.loss), moments["mean_t"]
-    if loss is None or not loss.is_canonical or isinstance(loss.loss, Squared):
+    loss, mean = problem.linear, moments["mean_t"]
+    if loss is None or not loss.offers("mean") or loss.is_least_squares:
         return mean
-    at_zero = loss.residuals(np.zeros((1, len(mean))), np.zeros(1)) + loss.targets(np.zeros(1), len(mean))
-    n = int(moments["rows"])
+    n, at_zero = int(moments["rows"]), loss.mean(np.zeros((1, len(mean))))
     return np.asarray((n * mean + 0.5 * at_zero[0]) / (n + 0.5))
 
 
@@ -139,7 +124,7 @@ def absorbed(problem: BoundProblem, w: Float, gradient: Float, names: tuple[str,
     return [note]
 
 
-def _root(loss: Rowwise, Z: Float, y: Float, share: Float) -> float:
+def _root(loss: LinearLoss, Z: Float, y: Float, share: Float) -> float:
     """The root of Σ_i share_i ℓ'(z_i + a), which rises with a: Newton's method in a bracket."""
 
     def slope(a: float) -> float:
@@ -162,8 +147,8 @@ def _root(loss: Rowwise, Z: Float, y: Float, share: Float) -> float:
         else:
             low = a
         newton = 0.5 * (low + high)
-        if loss.is_curved:
-            curvature = float(share @ loss.curvature(Z + a, y)[:, 0])
+        if loss.offers("second_derivative"):
+            curvature = float(share @ loss.second_derivative(Z + a, y)[:, 0])
             step = a - g / curvature if curvature > 0.0 else newton
             newton = step if low < step < high else newton
         if g == 0.0 or newton in (a, low, high):
@@ -172,39 +157,4 @@ def _root(loss: Rowwise, Z: Float, y: Float, share: Float) -> float:
         a = newton
         if near:
             break
-    return a
-
-
-def _classes(loss: Rowwise, Z: Float, y: Float, share: Float) -> Float:
-    """Softmax: damped Newton over the classes that the site has; their sum is zero."""
-    C = Z.shape[1]
-    t = share @ loss.targets(y, C)
-    present = np.flatnonzero(t > 0.0)
-    a = np.full(C, -FAR - 2.0 * float(np.abs(Z).max()))
-    a[present] = 0.0
-    value = float(share @ loss.values(Z + a, y))  # type: ignore[attr-defined]  # Softmax has values
-    for _ in range(STEPS):
-        P = loss.curvature(Z + a, y)[:, present]
-        g = share @ P - t[present]
-        H = np.diag(share @ P) - P.T @ (share[:, None] * P)
-        d = -np.linalg.lstsq(H, g, rcond=1e-12)[0]
-        size, done = 1.0, False
-        while True:
-            new = a.copy()
-            new[present] += size * d
-            lower = float(share @ loss.values(Z + new, y))  # type: ignore[attr-defined]
-            if lower <= value + 1e-4 * size * float(g @ d) + 1e-15 * (1.0 + abs(value)):
-                break
-            size *= 0.5
-            if size < 1e-8:
-                done = True
-                break
-        if done:
-            break
-        a, value = new, lower
-        if float(np.abs(d).max()) <= 1e-15 * (1.0 + float(np.abs(a[present]).max())):
-            break
-        if float(np.abs(g).max()) <= 1e-16:
-            break
-    a[present] -= a[present].mean()
     return a

@@ -18,10 +18,9 @@ from unpooled.algorithms.base import State
 from unpooled.exact.base import ExactSolver, bound, opened, refused
 from unpooled.exact.certificate import quadratic_bound
 from unpooled.exact.quadratic import accelerated, minimise
-from unpooled.exact.shrinkage import Blocks, Foreign, shrinkage
+from unpooled.exact.shrinkage import Blocks, Whole, shrinkage
 from unpooled.exact.site import FLAT, unpacked
 from unpooled.kernels.arrays import Arrays, Float
-from unpooled.losses import Squared
 from unpooled.problem import BoundProblem
 
 FAR = 1e5  # x̄²/var x beyond which centring at the server would lose digits: clients are asked to centre
@@ -40,7 +39,8 @@ class SufficientStatistics(ExactSolver):
 
     def lacks(self, problem: BoundProblem) -> str | None:
         """Only least squares has sufficient statistics of fixed size."""
-        return None if type(problem.problem.loss) is Squared else "the squared loss"
+        is_squared = problem.linear is not None and problem.linear.is_least_squares
+        return None if is_squared else "the squared loss"
 
     def broadcast(self, problem: BoundProblem, state: State) -> Arrays:
         """Moments and the Gram matrix of all features, centred at zero, then perhaps at the means."""
@@ -74,7 +74,7 @@ class SufficientStatistics(ExactSolver):
         if isinstance(h, Blocks):
             v = minimise(H, c, h.within(np.arange(p)), a["solution"], thorough=True)
         else:
-            v = accelerated(H, c, h.of_coefficients() if isinstance(h, Foreign) else h, a["solution"])
+            v = accelerated(H, c, h.of_coefficients() if isinstance(h, Whole) else h, a["solution"])
         Hv = H @ v
         loss = max(0.5 * yy + float(v @ (0.5 * Hv - c)), 0.0)
         w, gradient = v, Hv - c

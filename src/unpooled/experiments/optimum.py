@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from unpooled.data.federated import FederatedData
 from unpooled.exact.solve import solve
-from unpooled.experiments.quadratic import NoisyQuadratic
 from unpooled.kernels.arrays import Float
-from unpooled.losses import Squared
 from unpooled.problem import Problem
 
 TOLERANCE = 1e-10  # of the duality gap, relative to the loss that there is to explain
@@ -14,11 +14,12 @@ TOLERANCE = 1e-10  # of the duality gap, relative to the loss that there is to e
 
 def has_exact_optimum(problem: Problem) -> bool:
     """Whether it takes no time worth mentioning."""
-    return isinstance(problem.loss, Squared | NoisyQuadratic) and not problem.intercept
+    least_squares = problem.linear is not None and problem.linear.is_least_squares
+    return (least_squares or hasattr(problem.loss, "optimum")) and not problem.intercept
 
 
 def exact_optimum(problem: Problem, data: FederatedData) -> Float:
     """ŵ, in the shape of the coefficients."""
-    if isinstance(problem.loss, NoisyQuadratic):
-        return problem.loss.optimum(data, problem.penalty)
+    if hasattr(problem.loss, "optimum"):
+        return np.asarray(problem.loss.optimum(data, problem.penalty))
     return solve(problem, data, tol=TOLERANCE, min_rows=0).w

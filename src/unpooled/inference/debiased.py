@@ -44,7 +44,6 @@ from unpooled.inference.quadratic_model import (
 )
 from unpooled.inference.result import Inference
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses import Squared
 from unpooled.problem import Problem
 
 COVARIANCES = ("model", "sandwich")
@@ -103,7 +102,7 @@ def debiased_lasso(
     if fit is not None:
         check_fit(fit, bound, data)
     inquiry = Inquiry.of(bound, data, engine, min_rows, "debiased_lasso")
-    squared, notes = isinstance(problem.loss, Squared), list[str]()
+    squared, notes = problem.loss.has_dispersion, list[str]()
     flat, model = _model(inquiry, fit, squared and covariance == "model", base, tol, max_rounds)
     degrees, noise = math.inf, 1.0
     if squared:
@@ -151,7 +150,7 @@ def _model(
     if statistics_suffice:
         w = flat[: bound.layout.n_coefficients]
         return flat, from_statistics(bound, statistics or inquiry.statistics(), w)
-    if base == "fit" or isinstance(bound.problem.loss, Squared):
+    if base == "fit" or bound.problem.loss.is_least_squares:
         return flat, from_answers(inquiry, flat)
     if base == "support":
         return flat, from_answers(inquiry, refitted(inquiry, flat)[0])
@@ -235,7 +234,7 @@ def _check_options(lam_node: Any, covariance: Any, sigma: Any, base: Any, proble
     if covariance not in COVARIANCES:
         raise ValueError(f"covariance must be 'model' or 'sandwich', got {covariance!r}")
     if sigma is not None:
-        if not isinstance(problem.loss, Squared):
+        if not getattr(problem.loss, "has_dispersion", False):
             raise ValueError("sigma is the noise of the squared loss; logistic regression has none")
         if not is_number(sigma) or not 0.0 < sigma < math.inf:
             raise ValueError(f"sigma must be a positive number, got {sigma!r}")

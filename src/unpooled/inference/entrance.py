@@ -12,20 +12,18 @@ from unpooled.data.federated import FederatedData
 from unpooled.exact.base import reasons, refused
 from unpooled.exact.fit import Fit
 from unpooled.kernels.arrays import Array, Arrays
-from unpooled.losses import Logistic, Squared
-from unpooled.penalties import Nuclear
 from unpooled.problem import BoundProblem, Problem
 
 
 def check_model(problem: BoundProblem, what: str) -> None:
     """Refuse losses whose noise is not known, and models that are not one vector of coefficients."""
     loss, penalty = problem.problem.loss, problem.problem.penalty
-    if type(loss) not in (Squared, Logistic):
+    if problem.linear is None or not problem.linear.has_known_noise:
         raise ValueError(
             f"{what} knows the noise of Squared and Logistic, not that of {type(loss).__name__}: "
             "stability_selection and influence take every loss"
         )
-    if isinstance(penalty, Nuclear) or len(problem.layout.shape) > 1:
+    if not getattr(penalty, "counts_nonzeros", True) or len(problem.layout.shape) > 1:
         raise ValueError(f"{what} is about the entries of one vector of coefficients, not about a matrix")
 
 

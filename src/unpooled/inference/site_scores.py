@@ -38,7 +38,6 @@ from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.inference.quadratic_model import inverse, refitted
 from unpooled.inference.table import table
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses import Squared
 from unpooled.problem import Problem
 
 RANK = 1e-9  # eigenvalues below this share of the largest are none
@@ -136,7 +135,7 @@ def heterogeneity(
         drops.append(drop)
         ranks.append(df)
         saturated, all_ranks = saturated + everything, all_ranks + all_df
-    squared = isinstance(problem.loss, Squared)
+    squared = problem.loss.has_dispersion
     left = data.n_rows - rank  # rows, less what the pooled model takes
     p_values = [_p_value(T, r, rss, left - r, squared) for T, r in zip(drops, ranks, strict=True)]
     scale = rss / left if squared and left > 0 else 1.0

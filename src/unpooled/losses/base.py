@@ -45,6 +45,32 @@ its derivative for one row, as kernels of a record (a NamedTuple whose fields ar
 
 Everything else (values, gradients, smoothness bounds, dense and sparse rows, intercepts, the fused local
 loops of every algorithm) follows from these.
+
+**What more it can do.** A compiled loss may define any of the methods below, in NumPy, for margins Z (n, C)
+and targets y (n,) of many rows at once. Nothing in the library asks which loss it has; it asks what the loss
+``offers``, and each method buys something:
+
+    second_derivative(Z, y)   ℓ''(z_i), (n, 1): prox-Newton, a few rounds instead of dozens. With C > 1
+                              outputs the probabilities P (n, C) of a Hessian diag(P_i) − P_i P_iᵀ. Set
+                              ``is_smooth`` where it is the true second derivative everywhere.
+    conjugate(U, y)           ℓ*(u_i) = sup_z ⟨u_i, z⟩ − ℓ(z, y_i), (n,), inf outside its domain: a duality
+                              gap instead of a KKT residual. It states that ℓ is convex in z.
+    floor(y)                  min_z ℓ(z, y_i), (n,): the scale of a certificate; −conjugate(0, y) otherwise.
+    deviance(loss, n_rows)    −2 log-likelihood up to a constant, from the mean loss: AIC, BIC and EBIC.
+    ``has_known_noise``       the curvature is the variance of the score: debiased intervals and tests of
+                              heterogeneity. With ``has_dispersion`` the variance of the noise is estimated.
+    intercept(Z, y, share)    the best intercept in closed form: faster intercepts of sites (Newton's method
+                              in a bracket otherwise).
+
+A loss with a canonical link, ℓ = b(z) − t z + const, residual μ(z) − t, may define three more. Moments of
+the data then give the model without coefficients, which saves the first round of a path:
+
+    mean(Z)                   μ(Z) = b'(Z), (n, C)
+    link(t)                   the margin z with μ(z) = t; raises ValueError where it is infinite
+    constant_loss(z, t, yy)   the mean loss at a constant margin z, from the means of t and y²
+    targets(y, n_outputs)     t (n, C); y itself otherwise
+    balance(…)                a dual point whose residuals sum to zero, from one whose do not: a duality gap
+                              with an intercept in every round, rather than in the last ones
 """
 
 from __future__ import annotations
@@ -59,6 +85,9 @@ from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel, method
 from unpooled.kernels.products import times, transposed_times
 from unpooled.kernels.rows import adjoint, margins
+
+FAR = 1000.0  # beyond the largest margin: an intercept as good as infinite
+DOMAIN = 1e-14  # beyond the domain of a conjugate: what counts as rounding
 
 value = method("value")
 residual = method("residual")
@@ -102,6 +131,13 @@ def weighted_total(loss: Any, Z: Array, y: Array, weight: Array) -> float:
     return total
 
 
+@kernel
+def each_value(loss: Any, Z: Array, y: Array, out: Array) -> None:
+    """out[i] ← ℓ(Z[i], y_i)."""
+    for i in range(y.size):
+        out[i] = value(loss, Z[i], y[i])
+
+
 gradient = method("gradient", default=linear_gradient)
 """The gradient that local loops call: a record's own ``gradient`` where it has one, else linear."""
 
@@ -121,6 +157,20 @@ class LinearLoss(ABC):
 
     is_quadratic: ClassVar[bool] = False
     """Whether ``curvature`` is the curvature itself, not only a bound of it."""
+    is_least_squares: ClassVar[bool] = False
+    """Whether ℓ = ½(z − y)²: Gram matrices then say all there is to know, in one round."""
+    is_smooth: ClassVar[bool] = False
+    """Whether ``second_derivative`` is the true one everywhere."""
+    is_shift_invariant: ClassVar[bool] = False
+    """Whether a number added to all outputs changes nothing, as with Softmax."""
+    has_known_noise: ClassVar[bool] = False
+    """Whether the curvature is the variance of the score, up to the dispersion."""
+    has_dispersion: ClassVar[bool] = False
+    """Whether the variance of the noise is a parameter of its own, estimated from the residuals."""
+
+    def offers(self, *names: str) -> bool:
+        """Whether this loss defines these of the optional methods."""
+        return all(getattr(type(self), name) is not getattr(LinearLoss, name) for name in names)
 
     def outputs(self, y: Array) -> int | None:
         """The number C of margins a row has; None when w is a vector (or one matrix) and z a number."""
@@ -129,6 +179,80 @@ class LinearLoss(ABC):
     def check_targets(self, y: Array) -> str | None:
         """What is wrong with the targets, if anything."""
         return None
+
+    def values(self, Z: Array, y: Array) -> Array:
+        """ℓ(z_i, y_i), of shape (n,)."""
+        out = np.empty(len(y))
+        each_value(self.record(), np.array(Z, dtype=np.float64), y, out)
+        return out
+
+    def residuals(self, Z: Array, y: Array) -> Array:
+        """dℓ/dz, of shape (n, C)."""
+        U = np.array(Z, dtype=np.float64)
+        residuals(self.record(), U, y, np.ones(len(y)))
+        return U
+
+    def total(self, Z: Array, y: Array, share: Array) -> float:
+        """Σ_i share_i ℓ(z_i, y_i)."""
+        return float(share @ self.values(Z, y))
+
+    def second_derivative(self, Z: Array, y: Array) -> Array:
+        """ℓ''(z_i), of shape (n, 1); for C > 1 outputs the P of diag(P_i) − P_i P_iᵀ."""
+        raise self._lacks("second derivative")
+
+    def conjugate(self, U: Array, y: Array) -> Array:
+        """ℓ*(u_i), of shape (n,)."""
+        raise self._lacks("conjugate")
+
+    def floor(self, y: Array) -> Array:
+        """min_z ℓ(z, y_i), of shape (n,); taken as 0 where nothing is known."""
+        if not self.offers("conjugate"):
+            return np.zeros(len(y))
+        return -self.conjugate(np.zeros((len(y), self.outputs(y) or 1)), y)
+
+    def deviance(self, loss: Any, n_rows: int) -> Any:
+        """−2 log-likelihood of so many rows up to a constant, from their mean loss (or an array of them)."""
+        raise self._lacks("likelihood")
+
+    def targets(self, y: Array, n_outputs: int = 1) -> Array:
+        """t, of shape (n, C)."""
+        return y[:, None]
+
+    def mean(self, Z: Array) -> Array:
+        """μ(Z), of shape (n, C)."""
+        raise self._lacks("mean function")
+
+    def link(self, t: Array) -> Array:
+        """The margin z (C,) with μ(z) = t."""
+        raise self._lacks("link")
+
+    def constant_loss(self, z: Array, t: Array, yy: float) -> float:
+        """The mean loss at a constant margin z (C,), from the means of t and y²."""
+        raise self._lacks("canonical link")
+
+    def balance(
+        self, conjugate: float, G: Array, mean: Array, x: Array, t: Array, xt: Array
+    ) -> tuple[float, Array, float]:
+        """A dual point u' with Σ_i s_i u'_i = 0 from a point u whose mean is ``mean``.
+
+        ``conjugate`` is Σ s ℓ*(u) and ``G`` is Σ s x u; x, t and xt are the means of x, t and x·t. Returns
+        (Σ s ℓ*(u'), Σ s x u', the largest α ≤ 1 with αu' in the domain of ℓ*).
+        """
+        raise self._lacks("way to balance residuals")
+
+    def intercept(self, Z: Array, y: Array, share: Array) -> Array | None:
+        """The a (C,) that minimises Σ_i share_i ℓ(z_i + a, y_i) in closed form; None where there is none.
+
+        Where no finite one does, one beyond FAR and the largest margin.
+        """
+        return None
+
+    def mean_rows(self, mean: Array) -> tuple[Array, Array]:
+        """Targets and weights of rows whose mean target is ``mean``: what one average row looks like."""
+        return mean, np.ones(1)
+
+    def _lacks(self, what: str) -> TypeError:
+        return TypeError(f"the {what} of {type(self).__name__} is not known")
 
     def value(
         self, w: Array, X: Any, y: Array, sample_weight: Array | None = None, intercept: Any = None
@@ -188,3 +312,20 @@ def _normalised(sample_weight: Array | None, n: int) -> Array:
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n},)")
     return np.asarray(weight / weight.sum())
+
+
+def entropy(q: Array) -> Array:
+    """q log q; 0 at 0 and a rounding below it, inf further below."""
+    values = q * np.log(np.where(q > 0.0, q, 1.0))
+    return np.where(q > 0.0, values, np.where(q >= -DOMAIN, 0.0, np.inf))
+
+
+def mixed(
+    conjugate: float, G: Array, mu: Array, t: Array, x: Array, xt: Array, rows: slice
+) -> tuple[float, Array, float]:
+    """``balance`` for class probabilities: μ' = kept·μ + (1 − kept)·q, q the constant prediction missing."""
+    kept = float(min(1.0, np.min(t / np.maximum(mu, 1e-300))))
+    q = np.maximum(t - kept * mu, 0.0) / (1.0 - kept) if kept < 1.0 else t
+    constant = np.multiply.outer(q[rows], x).ravel() - xt
+    conjugate = kept * conjugate + (1.0 - kept) * float(np.sum(entropy(q)))
+    return conjugate, kept * G + (1.0 - kept) * constant, 1.0

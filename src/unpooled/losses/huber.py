@@ -10,7 +10,9 @@ import numpy as np
 from unpooled._validation import is_number
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
-from unpooled.losses.base import LinearLoss
+from unpooled.losses.base import DOMAIN, LinearLoss
+
+FLAT = 0.01  # the part of its majorising curvature that an outlier keeps
 
 
 class HuberRecord(NamedTuple):
@@ -48,3 +50,37 @@ class Huber(LinearLoss):
     def curvature(self, y: Array) -> Array:
         """ℓ'' ≤ 1."""
         return np.ones(len(y))
+
+    def values(self, Z: Array, y: Array) -> Array:
+        """c(r − c/2), r = z − y, c = r clipped to [−δ, δ]."""
+        r = Z[:, 0] - y
+        c = np.clip(r, -self.delta, self.delta)
+        return np.asarray(c * (r - 0.5 * c))
+
+    def residuals(self, Z: Array, y: Array) -> Array:
+        """r clipped."""
+        return np.asarray(np.clip(Z - y[:, None], -self.delta, self.delta))
+
+    def second_derivative(self, Z: Array, y: Array) -> Array:
+        """1 where |r| ≤ δ. Beyond, where ℓ'' = 0, a part of the majorising δ/|r|: a model that is flat in
+        the direction of an outlier would send the next point anywhere.
+        """
+        size = np.maximum(np.abs(Z - y[:, None]), self.delta)
+        return np.where(size > self.delta, FLAT * self.delta / size, 1.0)
+
+    def conjugate(self, U: Array, y: Array) -> Array:
+        """½u² + uy for |u| ≤ δ."""
+        u = U[:, 0]
+        inside = np.abs(u) <= self.delta * (1.0 + DOMAIN)
+        return np.where(inside, u * (0.5 * u + y), np.inf)
+
+    def floor(self, y: Array) -> Array:
+        """0, at z = y."""
+        return np.zeros(len(y))
+
+    def balance(
+        self, conjugate: float, G: Array, mean: Array, x: Array, t: Array, xt: Array
+    ) -> tuple[float, Array, float]:
+        """u' = u − mean, which leaves [−δ, δ] by at most the mean."""
+        u = float(mean[0])
+        return conjugate - 0.5 * u * u - u * float(t[0]), G - u * x, self.delta / (self.delta + abs(u))

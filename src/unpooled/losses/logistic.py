@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
-from unpooled.losses.base import LinearLoss
+from unpooled.losses.base import LinearLoss, entropy, mixed
 
 
 class LogisticRecord(NamedTuple):
@@ -35,6 +35,9 @@ class LogisticRecord(NamedTuple):
 class Logistic(LinearLoss):
     """ℓ = log(1 + e^{x·w}) − y x·w for labels y in {0, 1}; {−1, +1} mean the same."""
 
+    is_smooth: ClassVar[bool] = True
+    has_known_noise: ClassVar[bool] = True
+
     def record(self) -> LogisticRecord:
         """The compiled side."""
         return LogisticRecord()
@@ -50,3 +53,60 @@ class Logistic(LinearLoss):
             return None
         shown = ", ".join(f"{label:g}" for label in labels[:5])
         return f"Logistic needs labels in {{0, 1}} or {{-1, 1}}, got {shown}; Softmax takes more classes"
+
+    def values(self, Z: Array, y: Array) -> Array:
+        """log(1 + e^z) − tz, t = [y > 0]."""
+        return np.logaddexp(0.0, np.where(y > 0, -Z[:, 0], Z[:, 0]))
+
+    def residuals(self, Z: Array, y: Array) -> Array:
+        """σ(z) − t."""
+        return self.mean(Z) - self.targets(y)
+
+    def second_derivative(self, Z: Array, y: Array) -> Array:
+        """σ(1 − σ)."""
+        return 0.25 / np.square(np.cosh(np.clip(0.5 * Z, -300.0, 300.0)))
+
+    def conjugate(self, U: Array, y: Array) -> Array:
+        """q log q + (1 − q) log(1 − q), q = u + t."""
+        q = (U + self.targets(y))[:, 0]
+        return entropy(q) + entropy(1.0 - q)
+
+    def floor(self, y: Array) -> Array:
+        """0, at z = ±∞."""
+        return np.zeros(len(y))
+
+    def deviance(self, loss: Any, n_rows: int) -> Any:
+        """Twice the loss of all rows."""
+        return 2.0 * n_rows * loss
+
+    def targets(self, y: Array, n_outputs: int = 1) -> Array:
+        """[y > 0]."""
+        return (y > 0).astype(np.float64)[:, None]
+
+    def mean(self, Z: Array) -> Array:
+        """σ(z), by tanh, which does not overflow."""
+        return 0.5 + 0.5 * np.tanh(0.5 * Z)
+
+    def link(self, t: Array) -> Array:
+        """log(t/(1 − t))."""
+        if not 0.0 < t[0] < 1.0:
+            raise ValueError(
+                f"every label of every client is {'positive' if t[0] > 0 else 'negative'}: "
+                "with one class the intercept has no finite optimum"
+            )
+        return np.log(t / (1.0 - t))
+
+    def constant_loss(self, z: Array, t: Array, yy: float) -> float:
+        """log(1 + e^z) − tz."""
+        return float(np.logaddexp(0.0, z[0]) - t[0] * z[0])
+
+    def balance(
+        self, conjugate: float, G: Array, mean: Array, x: Array, t: Array, xt: Array
+    ) -> tuple[float, Array, float]:
+        """A mixture with a constant prediction, of the two classes."""
+        mu = mean + t
+        return mixed(conjugate, G, np.append(mu, 1.0 - mu), np.append(t, 1.0 - t), x, xt, slice(1))
+
+    def mean_rows(self, mean: Array) -> tuple[Array, Array]:
+        """A row of each class."""
+        return np.array([1.0, 0.0]), np.append(mean, 1.0 - mean)

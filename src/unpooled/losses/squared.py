@@ -33,6 +33,10 @@ class Squared(LinearLoss):
     """ℓ = ½(x·w − y)²; with rows of shape (p1, p2), x·w is the trace inner product ⟨X, W⟩."""
 
     is_quadratic: ClassVar[bool] = True
+    is_least_squares: ClassVar[bool] = True
+    is_smooth: ClassVar[bool] = True
+    has_known_noise: ClassVar[bool] = True
+    has_dispersion: ClassVar[bool] = True
 
     def record(self) -> SquaredRecord:
         """The compiled side."""
@@ -41,3 +45,50 @@ class Squared(LinearLoss):
     def curvature(self, y: Array) -> Array:
         """ℓ'' = 1."""
         return np.ones(len(y))
+
+    def values(self, Z: Array, y: Array) -> Array:
+        """½(z − y)²."""
+        return np.asarray(0.5 * np.square(Z[:, 0] - y))
+
+    def residuals(self, Z: Array, y: Array) -> Array:
+        """z − y."""
+        return Z - y[:, None]
+
+    def second_derivative(self, Z: Array, y: Array) -> Array:
+        """1."""
+        return np.ones_like(Z)
+
+    def conjugate(self, U: Array, y: Array) -> Array:
+        """½u² + uy."""
+        return np.asarray(U[:, 0] * (0.5 * U[:, 0] + y))
+
+    def floor(self, y: Array) -> Array:
+        """0, at z = y."""
+        return np.zeros(len(y))
+
+    def deviance(self, loss: Any, n_rows: int) -> Any:
+        """n log(RSS/n): the variance of the noise is profiled out."""
+        return n_rows * np.log(np.maximum(2.0 * loss, 1e-300))
+
+    def mean(self, Z: Array) -> Array:
+        """z."""
+        return Z
+
+    def link(self, t: Array) -> Array:
+        """t."""
+        return t
+
+    def constant_loss(self, z: Array, t: Array, yy: float) -> float:
+        """½ mean y² − tz + ½z²."""
+        return max(0.5 * yy - float(t[0] * z[0]) + 0.5 * float(z[0] ** 2), 0.0)
+
+    def balance(
+        self, conjugate: float, G: Array, mean: Array, x: Array, t: Array, xt: Array
+    ) -> tuple[float, Array, float]:
+        """u' = u − mean."""
+        u = float(mean[0])
+        return conjugate - 0.5 * u * u - u * float(t[0]), G - u * x, 1.0
+
+    def intercept(self, Z: Array, y: Array, share: Array) -> Array:
+        """The mean of y − z."""
+        return np.array([share @ (y - Z[:, 0])])

@@ -31,6 +31,16 @@ one number, which leaves 0 at 0: dual averaging then takes its step in one pass 
 rows a client works on the features that it meets. Where coordinates differ, ``entry_at(self, j, v, step)``
 serves dense rows in the same way.
 
+**What more it can do.** Nothing in the library asks which penalty it has; it asks what the penalty can do:
+
+    dual_norm(u)         max ⟨u, w⟩ over R(w) ≤ 1: a duality gap instead of a KKT residual, and the λ at
+                         which a path begins. It states that R is convex with its minimum at zero.
+    blocks(shape, order) h as groups of coordinates with weights and ridges (``blocks.Blocks``), where it is
+                         such a sum: prox-Newton, working sets, steps in each column's own unit
+    unpenalised(shape)   which coefficients carry no penalty: they are fitted before a path begins
+    leaving_free(…)      the penalty with some columns unpenalised
+    counts_nonzeros      whether the non-zero coefficients are the degrees of freedom: AIC, BIC and EBIC
+
 When R splits into blocks, ``constrained_prox`` comes for free as well: write the kernel ``at_multiplier``
 and hand the record to ``multipliers.solve``; ``l1.py`` shows all of it in one page.
 """
@@ -40,13 +50,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel, method
+from unpooled.penalties.blocks import Blocks
 from unpooled.penalties.inputs import finite_array, finite_number, flat, number, positive_number
 
 Order = Literal["C", "F"]
@@ -70,6 +82,9 @@ class Penalty(ABC):
     """h(w) = λR(w), with λ = ``lam`` ≥ 0."""
 
     lam: float
+
+    counts_nonzeros: ClassVar[bool] = True
+    """Whether the non-zero coefficients are the degrees of freedom of a fit."""
 
     @abstractmethod
     def norm(self, w: ArrayLike) -> float:
@@ -126,6 +141,23 @@ class Penalty(ABC):
     def dual_norm(self, u: ArrayLike) -> float:
         """max ⟨u, w⟩ over R(w) ≤ 1."""
         raise NotImplementedError(f"{type(self).__name__} does not define its dual norm")
+
+    @property
+    def has_dual_norm(self) -> bool:
+        """Whether ``dual_norm`` is defined."""
+        return type(self).dual_norm is not Penalty.dual_norm
+
+    def blocks(self, shape: tuple[int, ...], order: Order) -> Blocks | None:
+        """h as blocks of the flat coefficients; None where it is no such sum."""
+        return None
+
+    def unpenalised(self, shape: tuple[int, ...]) -> Array:
+        """Which coefficients carry no penalty: a mask of their shape."""
+        return np.zeros(shape, dtype=bool)
+
+    def leaving_free(self, columns: Sequence[int], row_shape: tuple[int, ...]) -> Penalty:
+        """The same penalty with these features unpenalised."""
+        raise TypeError(f"only L1 and ElasticNet leave columns unpenalised, not {self!r}")
 
     def lambda_max(self, gradient_at_zero: ArrayLike) -> float:
         """The smallest λ for which w = 0 minimises L(w) + λR(w): the dual norm of ∇L(0)."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +13,11 @@ from numpy.typing import ArrayLike
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
 from unpooled.penalties.base import Order, Penalty, entry
+from unpooled.penalties.blocks import Blocks
 from unpooled.penalties.inputs import finite_array, finite_number, number
 from unpooled.penalties.multipliers import solve
 from unpooled.penalties.weighted import WeightedRecord
-from unpooled.penalties.weights import parsed, said, spread
+from unpooled.penalties.weights import flat_weights, parsed, said, spread, without
 
 
 class ElasticNetRecord(NamedTuple):
@@ -135,3 +137,16 @@ class ElasticNet(Penalty):
         if self.weights is None:
             return ElasticNetRecord(self.lam, self.l1_ratio)
         return WeightedRecord(self.lam, self.l1_ratio, spread(self.weights, shape).ravel(order=order))
+
+    def blocks(self, shape: tuple[int, ...], order: Order) -> Blocks:
+        """Every coordinate by itself, with the weight λρu_j and the ridge λ(1 − ρ)u_j."""
+        u = flat_weights(self.weights, shape, order)
+        return Blocks(np.arange(u.size), self.lam * self.l1_ratio * u, self.lam * (1.0 - self.l1_ratio) * u)
+
+    def unpenalised(self, shape: tuple[int, ...]) -> Array:
+        """Those of weight zero."""
+        return np.asarray(flat_weights(self.weights, shape, "C").reshape(shape) == 0.0)
+
+    def leaving_free(self, columns: Sequence[int], row_shape: tuple[int, ...]) -> Self:
+        """The same penalty with weight zero for these features."""
+        return replace(self, weights=without(self.weights, columns, row_shape))

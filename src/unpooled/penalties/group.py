@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
 from unpooled.penalties.base import Order, Penalty
+from unpooled.penalties.blocks import Blocks
 from unpooled.penalties.group_block import toward_center
 from unpooled.penalties.group_labels import Labels, codes, flat_codes, parsed
 from unpooled.penalties.inputs import finite_array, finite_number
@@ -149,6 +150,11 @@ class GroupL2(Penalty):
         members = np.argsort(of, kind="stable").astype(np.int64)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return GroupL2Record(self.lam, members, starts, weights)
+
+    def blocks(self, shape: tuple[int, ...], order: Order) -> Blocks:
+        """A block for each group."""
+        of, _, weights = self._layout(shape, order)
+        return Blocks(of.astype(np.int64), self.lam * weights, np.zeros(of.size))
 
     def _layout(self, shape: tuple[int, ...], order: Order = "C") -> tuple[Array, Array, Array]:
         """The group of each flat coefficient, the size and the weight of each group."""

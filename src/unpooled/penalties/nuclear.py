@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,6 +87,8 @@ class Nuclear(Penalty):
     """h(W) = λ Σ_i σ_i(W): a matrix of low rank."""
 
     lam: float
+
+    counts_nonzeros: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lam", finite_number("lam", self.lam, 0.0))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -50,3 +51,19 @@ def said(weights: Weights) -> str:
         return f", weights={array.tolist()!r}"
     free = int(np.sum(array == 0.0))
     return f", weights=<{array.size} weights{f', {free} of them 0' if free else ''}>"
+
+
+def flat_weights(weights: Weights, shape: tuple[int, ...], order: Literal["C", "F"]) -> Float:
+    """The u_j of the flat coefficients; 1 for all where there are none."""
+    if weights is None:
+        return np.ones(math.prod(shape))
+    return spread(weights, shape).ravel(order=order)
+
+
+def without(weights: Weights, columns: Sequence[int], row_shape: tuple[int, ...]) -> Float:
+    """The weights with zeros for these features."""
+    u = np.ones(row_shape) if weights is None else np.array(weights)
+    if u.ndim < len(row_shape):
+        u = spread(tuple(u), row_shape)
+    u.reshape(math.prod(row_shape), -1)[list(columns)] = 0.0
+    return u

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
 from unpooled.penalties.base import Order, Penalty
+from unpooled.penalties.blocks import Blocks
 from unpooled.penalties.inputs import finite_array, finite_number
 
 
@@ -74,3 +76,12 @@ class Zero(Penalty):
     def record(self, shape: tuple[int, ...], order: Order = "C") -> ZeroRecord:
         """See Penalty.record."""
         return ZeroRecord(0.0)
+
+    def blocks(self, shape: tuple[int, ...], order: Order) -> Blocks:
+        """Every coordinate by itself, without a penalty."""
+        n = math.prod(shape)
+        return Blocks(np.arange(n), np.zeros(n), np.zeros(n))
+
+    def leaving_free(self, columns: Sequence[int], row_shape: tuple[int, ...]) -> Self:
+        """This penalty: all columns are free."""
+        return self

@@ -13,8 +13,6 @@ from unpooled._validation import Rows, as_features, check_features, float_dtype,
 from unpooled.data.federated import FederatedData
 from unpooled.exact.path import Path
 from unpooled.kernels.arrays import Float
-from unpooled.penalties import L1, ElasticNet, Zero
-from unpooled.penalties.weights import spread
 from unpooled.preprocessing.rows import transformed
 from unpooled.preprocessing.site_intercepts import SiteIntercepts, site_intercepts
 from unpooled.problem import Problem
@@ -38,15 +36,8 @@ class Prepared:
 
     def problem(self, loss: Any, penalty: Any, intercept: bool = True) -> Problem:
         """The problem as ``prepare`` was told: site intercepts, and columns without a penalty."""
-        if self.unpenalised and not isinstance(penalty, Zero):
-            if not isinstance(penalty, L1 | ElasticNet):
-                raise TypeError(f"only L1 and ElasticNet leave columns unpenalised, not {penalty!r}")
-            shape = self.data.row_shape
-            u = np.ones(shape) if penalty.weights is None else np.array(penalty.weights)
-            if u.ndim < len(shape):
-                u = spread(tuple(u), shape)
-            u.reshape(self.data.n_features, -1)[list(self.unpenalised)] = 0.0
-            penalty = replace(penalty, weights=u)
+        if self.unpenalised:
+            penalty = penalty.leaving_free(self.unpenalised, self.data.row_shape)
         return Problem(loss, penalty, "sites" if self.has_site_intercepts else intercept)
 
     def apply(self, X: Any) -> Any:

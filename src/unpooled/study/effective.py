@@ -16,8 +16,7 @@ import numpy as np
 from unpooled.exact.site import Site
 from unpooled.exact.site_intercept import fitted
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses import Huber
-from unpooled.losses.rowwise import Rowwise, rowwise
+from unpooled.losses.base import LinearLoss
 from unpooled.problem import BoundProblem
 
 SHARE = 0.01
@@ -67,7 +66,7 @@ def point_of(problem: BoundProblem, site: Site, question: Arrays, w: Float, aske
 
     Rows lose the question's ``origin`` before they meet w; a ``tilt`` adds c_i·(x_i·tilt) to the u_i.
     """
-    loss = rowwise(problem.problem.loss)
+    loss = problem.linear
     assert loss is not None  # a study has the library's losses
     origin, tilt = question.get("origin"), question.get("tilt")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -80,12 +79,12 @@ def point_of(problem: BoundProblem, site: Site, question: Arrays, w: Float, aske
             U = U + P * _margins(problem, site, tilt, origin)
         U, P = (site.share * a.T for a in (U, P))
     second_order = "working" in question or tilt is not None
-    return Point(U, P if second_order else None, is_steep, isinstance(problem.problem.loss, Huber))
+    return Point(U, P if second_order else None, is_steep, not loss.is_smooth)
 
 
-def _bend(loss: Rowwise, Z: Float, y: Float) -> Float:
+def _bend(loss: LinearLoss, Z: Float, y: Float) -> Float:
     """d²ℓ/dz² of every output."""
-    P = loss.curvature(Z, y)
+    P = loss.second_derivative(Z, y)
     return P * (1.0 - P) if P.shape[1] > 1 else P
 
 

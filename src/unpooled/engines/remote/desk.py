@@ -31,7 +31,6 @@ from unpooled.engines.remote.specs import decode, key_of
 from unpooled.engines.task import Task
 from unpooled.exact.clients import Question, Sites
 from unpooled.kernels.arrays import Array, Arrays, Float
-from unpooled.losses.base import LinearLoss
 from unpooled.losses.plain import PlainLoss
 from unpooled.problem import BoundProblem, Problem
 
@@ -136,7 +135,7 @@ class Desk:
         if complaints and not self.trusted:  # they quote targets, which do not leave
             name = type(problem.loss).__name__
             complaints = [f"{said.partition(': ')[0]}: its targets do not fit {name}" for said in complaints]
-        has_outputs = isinstance(problem.loss, LinearLoss) and not complaints
+        has_outputs = problem.linear is not None and not complaints
         outputs = problem.loss.outputs(data.y) if has_outputs else None
         return Reply({"outputs": outputs, "complaints": complaints}, {})
 
@@ -250,7 +249,7 @@ class Desk:
         w, b = arrays["w"], arrays.get("intercept")
         if b is not None and b.ndim == 0:
             b = float(b)  # type: ignore[assignment]
-        if isinstance(problem.loss, LinearLoss):
+        if problem.linear is not None:
             values = [problem.loss.value(w, c.X, c.y, c.sample_weight, b) for c in data]
         else:
             values = [PlainLoss(problem.loss).value(*c.rows, w, b) for c in data]

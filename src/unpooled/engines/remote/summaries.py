@@ -10,7 +10,6 @@ from unpooled.exact.expected import Rule
 from unpooled.exact.site import Site
 from unpooled.exact.site_intercept import fitted, reported
 from unpooled.kernels.arrays import Arrays, Float
-from unpooled.losses.rowwise import rowwise
 from unpooled.problem import BoundProblem
 
 ROUNDING = 1e-9  # of shares, which are sums over rows
@@ -47,7 +46,7 @@ class OwnIntercept:
 
     def __call__(self, site: Site) -> Arrays:
         """One site's."""
-        loss = rowwise(self.problem.problem.loss)
+        loss = self.problem.linear
         assert loss is not None  # Problem has made sure
         Z = site.margins(self.flat, self.problem.layout.n_outputs)
         return {"intercept": reported(fitted(loss, Z, site.y, site.share), Z, site.share)}
