@@ -15,6 +15,7 @@ import pytest
 import unpooled as up
 from tests.engines import test_touched, test_vacant
 from tests.leftovers import leftovers_ignored
+from tests.own_members import NegativeBinomial, SparseGroupLasso
 from tests.processes import marked, until_none, watched
 from tests.runs import ALGORITHMS, FAST, NAMES, PROBLEM, go, same_bits
 
@@ -72,6 +73,17 @@ def test_exact_solvers(engine, small):
     np.testing.assert_allclose(here.w, there.w, rtol=1e-10, atol=1e-12)
     here, there = (up.cross_validate(PROBLEM, small, folds=3, n_lambdas=4, engine=e) for e in (None, engine))
     np.testing.assert_allclose(here.losses, there.losses, rtol=1e-9)
+
+
+def test_a_loss_and_a_penalty_that_offer_everything(engine):
+    rows = np.random.default_rng(1).standard_normal((90, 6))
+    data = up.FederatedData.from_arrays(rows, np.floor(np.exp(rows[:, 0])), np.arange(90) % 3)
+    problem = up.Problem(NegativeBinomial(2.0), SparseGroupLasso(0.02, (0, 0, 1, 1, 2, 2)))
+    here, there = (up.solve(problem, data, engine=e) for e in (None, engine))
+    np.testing.assert_allclose(here.w, there.w, rtol=1e-9, atol=1e-12)
+    algorithm = up.FedMiD(step=0.05, local_steps=2)
+    here, there = (up.simulate(algorithm, problem, data, rounds=3, engine=e) for e in (None, engine))
+    same_bits(here, there)
 
 
 def test_a_loss_of_ones_own_goes_along(engine, small):

@@ -8,17 +8,21 @@ import numpy as np
 from flwr.serverapp import ServerApp
 
 import unpooled as up
+from tests.own_members import NegativeBinomial, SparseGroupLasso
 from unpooled.engines.flower.client import answering
 from unpooled.engines.remote.data import RemoteData
 from unpooled.engines.remote.desk import Desk
 from unpooled.engines.remote.engine import Remote
 from unpooled.engines.remote.messages import Reply, Request
-from unpooled.runs.flower import CompositeStrategy, GridTransport, client_app
+from unpooled.runs.flower import CompositeStrategy, GridTransport, allow, client_app
+
+allow(NegativeBinomial, SparseGroupLasso)
 
 SITES = ("north", "south", "west")
 DATA = up.datasets.sparse_regression(seed=5, n_clients=3, n_rows=40, n_features=30, sparsity=6)
-DATA = up.FederatedData.from_clients({name: (c.X, c.y) for name, c in zip(SITES, DATA, strict=True)})
+DATA = up.FederatedData.from_clients({name: (c.X, np.abs(c.y)) for name, c in zip(SITES, DATA, strict=True)})
 PROBLEM = up.Problem(up.Squared(), up.L1(0.05), intercept=True)
+OWN = up.Problem(NegativeBinomial(2.0), SparseGroupLasso(0.05, 10 * (0, 1, 2)), intercept=True)
 FAST = up.FastFedDA(mu=0.1, gamma=50.0, local_steps=4)
 SCAFFOLD = up.Scaffold(step=0.01, local_steps=3)
 STAGES = up.MCFedDA(mu=0.1, gamma=20.0, local_steps=4, stages=[(1, 0.2, 9.0), (1, 0.05, 99.0)])
@@ -67,6 +71,9 @@ def jobs(grid):
     seen["solve"] = up.solve(PROBLEM, data)
     run = up.simulate(FAST, PROBLEM, data, engine=Remote(), progress=False, **OPTIONS)
     seen["fast"] = run.w, run.intercept
+    seen["own"] = up.solve(OWN, data)
+    run = up.simulate(SCAFFOLD, OWN, data, progress=False, rounds=2, batch_size=8)
+    seen["own run"] = run.w, run.intercept
     return seen
 
 

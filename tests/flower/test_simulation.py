@@ -12,6 +12,7 @@ from tests.flower.apps import (
     FAST,
     LOUD,
     OPTIONS,
+    OWN,
     POISONED,
     PROBLEM,
     SCAFFOLD,
@@ -87,6 +88,13 @@ def test_an_exact_solve_has_the_same_bits(seen):
     assert same((seen["solve"].w, seen["solve"].intercept), (here.w, here.intercept))
     assert seen["solve"].rounds == here.rounds == 1
     assert seen["sites"] == SITES
+
+
+def test_a_loss_and_a_penalty_of_ones_own_have_the_same_bits(seen):
+    here = up.solve(OWN, DATA)
+    assert same((seen["own"].w, seen["own"].intercept), (here.w, here.intercept))
+    run = up.simulate(SCAFFOLD, OWN, DATA, rounds=2, batch_size=8)
+    assert same(seen["own run"], (run.w, run.intercept))
 
 
 def test_minibatches_of_a_cohort_have_the_same_bits(seen):

@@ -112,8 +112,8 @@ def bound_of(
     """
     n = problem.layout.n_coefficients
     G, most = gradient[:n], 1.0
-    if problem.layout.n_intercepts:
-        assert problem.linear is not None
+    assert problem.linear is not None
+    if problem.layout.n_intercepts and problem.linear.offers("balance"):
         x, t, xt = moments["mean_x"], moments["mean_t"], moments["mean_xt"]
         conjugate, G, most = problem.linear.balance(conjugate, G, gradient[n:], x, t, xt)
     u = np.concatenate([-G, np.zeros(problem.layout.n_intercepts)])

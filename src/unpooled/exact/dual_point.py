@@ -63,7 +63,10 @@ def tilted_bound(problem: BoundProblem, h: Shrinkage, a: Arrays, total: Arrays) 
     conjugate, G = float(total["conjugate"]), total["dual_gradient"]
     if not np.isfinite(conjugate) or not np.isfinite(G).all():
         return -np.inf
+    assert problem.linear is not None
     free = h.free if isinstance(h, Blocks) else np.empty(0, dtype=np.int64)
+    if not problem.linear.offers("balance"):  # then the residuals have to sum to zero as they are
+        free = np.append(free, np.arange(problem.layout.n_coefficients, problem.layout.size))
     rest = np.abs(G[free])
     if rest.max(initial=0.0) > 1e3 * INSIDE * float(a["scales"][1]):
         return -np.inf

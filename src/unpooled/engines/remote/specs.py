@@ -3,8 +3,9 @@
     spec, arrays = encode(up.Problem(up.Logistic(), up.L1(0.01)))
     decode(spec, arrays) == up.Problem(up.Logistic(), up.L1(0.01))
 
-Only the classes of a fixed table are built, each by its constructor, which checks what it is given. An object
-of a user's own class can cross only between processes that trust each other (``trusted``), pickled.
+Only the classes of a table are built, each by its constructor, which checks what it is given. A user's own
+class crosses where both ends have imported it and put it into their table (``allow``); between processes that
+trust each other (``trusted``) it crosses pickled.
 """
 
 from __future__ import annotations
@@ -13,35 +14,64 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
+from inspect import isabstract
 from typing import Any
 
 import numpy as np
 
-from unpooled.algorithms import CFedDA, FastFedDA, FedAvg, FedDA, FedMiD, MCFedDA, Scaffold
+from unpooled import algorithms, exact, losses, penalties
+from unpooled.algorithms.base import Algorithm
 from unpooled.data.folds import BySite, Dealt, Fold, Halved
 from unpooled.engines.remote.summaries import ColumnSummary, OwnIntercept
-from unpooled.exact import AndersonProxGradient, Fista, ProxNewton, SufficientStatistics
+from unpooled.exact.base import ExactSolver
 from unpooled.kernels.arrays import Array, Arrays
 from unpooled.kernels.layout import Layout
-from unpooled.losses import Huber, Logistic, Poisson, Softmax, Squared
-from unpooled.penalties import L1, ElasticNet, GroupL2, Nuclear, Zero
+from unpooled.losses.base import LinearLoss
+from unpooled.penalties.base import Penalty
 from unpooled.penalties.group_labels import Labels
 from unpooled.problem import BoundProblem, Problem
+
+PROTOCOLS = (Algorithm, ExactSolver, LinearLoss, Penalty)
+
+
+def _members(*packages: Any) -> Iterator[type]:
+    """The classes that packages export and that implement a protocol: a new one is found by being listed."""
+    for package in packages:
+        for kind in map(package.__dict__.get, package.__all__):
+            if isinstance(kind, type) and issubclass(kind, PROTOCOLS) and not isabstract(kind):
+                yield kind
+
 
 KNOWN: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        *(CFedDA, FastFedDA, FedAvg, FedDA, FedMiD, MCFedDA, Scaffold),
-        *(AndersonProxGradient, Fista, ProxNewton, SufficientStatistics),
-        *(Huber, Logistic, Poisson, Softmax, Squared),
-        *(L1, ElasticNet, GroupL2, Nuclear, Zero),
+        *_members(algorithms, exact, losses, penalties),
         *(Labels, Layout, Problem, BoundProblem),
         *(Fold, BySite, Dealt, Halved),
         *(ColumnSummary, OwnIntercept),
     )
 }
+ALLOWED: dict[str, type] = {}
+"""Classes of the user's own that this process has allowed by name."""
+
+
+def allow(*kinds: type) -> None:
+    """Let losses, penalties, algorithms or solvers of your own cross to other organisations.
+
+    A class crosses as its name and the values of its fields; the other end builds it from a class of that
+    name which it has imported and allowed itself. So call this at both ends, with the same classes: no code
+    travels. A class must be a dataclass whose fields are numbers, strings, tuples or arrays.
+    """
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, PROTOCOLS) and dataclasses.is_dataclass(kind)):
+            raise TypeError(f"only dataclasses that are a loss, penalty, algorithm or solver, got {kind!r}")
+        if {**KNOWN, **ALLOWED}.get(kind.__name__, kind) is not kind:
+            raise ValueError(f"another class called {kind.__name__!r} is allowed already: rename one of them")
+    ALLOWED.update({kind.__name__: kind for kind in kinds})
+
+
 FEW = 16  # numbers up to which a tuple is written out; longer ones go as an array
 
 
@@ -88,7 +118,7 @@ def _encoded(thing: Any, arrays: Arrays, name: str, trusted: bool) -> Any:
     if isinstance(thing, np.ndarray):
         return _kept(thing, arrays, name)
     kind = type(thing).__name__
-    if KNOWN.get(kind) is type(thing):
+    if type(thing) in (KNOWN.get(kind), None if trusted else ALLOWED.get(kind)):
         fields = {field: getattr(thing, field) for field in _fields(type(thing))}
         return {"is": kind} | {f: _encoded(v, arrays, f"{name}.{f}", trusted) for f, v in fields.items()}
     if isinstance(thing, tuple | list):
@@ -101,7 +131,8 @@ def _encoded(thing: Any, arrays: Arrays, name: str, trusted: bool) -> Any:
         return {"pickle": _kept(np.frombuffer(pickler.dumps(thing), np.uint8), arrays, name)}
     raise SpecError(
         f"{kind} is not one of the library's own classes, and only these cross to other organisations: use "
-        "engines.Local() or engines.Ray(), or one of the library's losses and penalties"
+        "engines.Local() or engines.Ray(), one of the library's losses and penalties, or allow the class by "
+        "name at both ends (unpooled.flower.allow)"
     )
 
 
@@ -127,9 +158,9 @@ def _decoded(spec: Any, arrays: Mapping[str, Array], trusted: bool) -> Any:
         from pickle import loads
 
         return loads(arrays[spec["pickle"]["array"]].tobytes())
-    if spec["is"] not in KNOWN:
+    kind = KNOWN.get(spec["is"], ALLOWED.get(spec["is"]))
+    if kind is None:
         raise SpecError(f"{spec['is']!r} is not one of the library's classes: are the versions the same?")
-    kind = KNOWN[spec["is"]]
     return kind(**{field: _decoded(spec[field], arrays, trusted) for field in _fields(kind)})
 
 

@@ -8,6 +8,7 @@ Imported only when asked for. Of flwr its Message API is used, ``flwr.app``, ``f
     CompositeStrategy(…)            an algorithm as a strategy, for a server app of one's own
     GridTransport(grid)             requests over a Grid, for anything else
     SuperLink, SuperNode, write_app Flower's processes
+    allow(MyLoss, …)                classes of your own that may cross, at both ends
 """
 
 import importlib
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from unpooled.engines.flower.superlink import RunStatus, SuperLink
     from unpooled.engines.flower.supernode import SuperNode
     from unpooled.engines.flower.transport import GridTransport
+    from unpooled.engines.remote.specs import allow
     from unpooled.runs.flower.server import server_app
     from unpooled.runs.flower.strategy import CompositeStrategy
 
@@ -30,6 +32,7 @@ __all__ = [
     "RunStatus",
     "SuperLink",
     "SuperNode",
+    "allow",
     "client_app",
     "server_app",
     "write_app",
@@ -42,6 +45,7 @@ _HOMES = {
     "engines.flower.superlink": ("RunStatus", "SuperLink"),
     "engines.flower.supernode": ("SuperNode",),
     "engines.flower.transport": ("GridTransport",),
+    "engines.remote.specs": ("allow",),
     "runs.flower.server": ("server_app",),
     "runs.flower.strategy": ("CompositeStrategy",),
 }
