@@ -20,6 +20,7 @@ from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
 from unpooled.arrays import Array, Arrays, Float
 from unpooled.certificate import Certificate
 from unpooled.data import FederatedData
+from unpooled.effort import AT_ONCE
 from unpooled.engines.oracles import Question
 from unpooled.ledger import Ledger
 from unpooled.losses import Squared
@@ -117,7 +118,7 @@ def path(
     max_rounds: int = 500,
     min_rows: int = 10,
     second_order: bool = True,
-    at_once: int = 10,
+    at_once: int = AT_ONCE,
     engine: Any = None,
 ) -> Path:
     """Solve for a decreasing sequence of λ; the λ of the problem's penalty does not matter.

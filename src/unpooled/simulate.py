@@ -17,6 +17,7 @@ from unpooled.algorithms.base import Algorithm
 from unpooled.checkpoint import Checkpoint, check_writable
 from unpooled.curvature import Curvature
 from unpooled.data import FederatedData
+from unpooled.effort import RESTARTS
 from unpooled.engines.default import default_engine
 from unpooled.federation import WEIGHTINGS
 from unpooled.privacy import CentralDP
@@ -29,7 +30,6 @@ from unpooled.settings import named, resumed
 from unpooled.trial import Trial
 from unpooled.wording import counted
 
-RESTARTS = 12  # of a run whose step was chosen for it, each with half the step
 GROWTH = 100.0  # an objective this many times the first one's size counts as divergence in such a run
 
 

@@ -171,7 +171,7 @@ class Desk:
         names = list(loops.algorithm.uploads)
         told = {"round": spec["round"], "names": names}
         if loops.names_features(problem):
-            return Reply(told, {"clients": cohort} | _compact(loops, now, cohort, len(names)))
+            return Reply(told, {"clients": cohort} | _compact(loops, now, cohort))
         memory, names_of = self._recalled(run, key, arrays, own, loops), [self.data.ids[j] for j in own]
         [(_, up, _)] = loops.whole(now, cohort, memory, None)  # one part
         sent: Arrays = {"clients": cohort, "up": up}
@@ -311,7 +311,7 @@ def _named(spec: Any) -> set[str]:
     return set[str]().union(*map(_named, spec)) if isinstance(spec, list) else set()
 
 
-def _compact(loops: Loops, now: Any, cohort: Array, n_vectors: int) -> Arrays:
+def _compact(loops: Loops, now: Any, cohort: Array) -> Arrays:
     """Sparse uploads without the room that they were given."""
     n_outputs, n_intercepts = now.draws.n_outputs, loops.layout.n_intercepts
     [(_, uploads)] = loops.touched(now, cohort, np.empty(0, np.int64), None)

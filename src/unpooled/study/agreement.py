@@ -60,7 +60,7 @@ def agree(study: Study, sites: Sequence[Description]) -> Agreement:
     rare = {name for each in sites for name in each.left_out}
     features = tuple(name for name in _features(study, sites, differ) if name not in rare)
     for name in features:
-        _kinds(study, name, sites, differ)
+        _kinds(name, sites, differ)
     differ = {site: reasons for site, reasons in differ.items() if reasons}
     if differ:
         raise DisagreementError(differ)
@@ -111,7 +111,7 @@ def _features(study: Study, sites: Sequence[Description], differ: dict[str, list
     return tuple(next(names for names in own.values() if set(names) == common))
 
 
-def _kinds(study: Study, name: str, sites: Sequence[Description], differ: dict[str, list[str]]) -> None:
+def _kinds(name: str, sites: Sequence[Description], differ: dict[str, list[str]]) -> None:
     """Texts at some sites and numbers at others are not the same column."""
     alike = {each.site: _sort(each.kinds[name]) for each in sites if name in each.kinds}
     if len(set(alike.values())) < 2:
@@ -147,7 +147,7 @@ def _classes(study: Study, sites: Sequence[Description]) -> tuple[Any, ...]:
     if not study.is_classifier:
         return ()
     differ: dict[str, list[str]] = {each.site: [] for each in sites}
-    _kinds(study, study.target, sites, differ)
+    _kinds(study.target, sites, differ)
     differ = {site: reasons for site, reasons in differ.items() if reasons}
     if differ:
         raise DisagreementError(differ)
