@@ -248,3 +248,14 @@ def test_a_study_without_any_common_column_left(tmp_path):
     with pytest.raises(StudyError, match="no column is left") as caught:
         run_study(asked, Direct(desks(asked, wards(tmp_path, frames))), tmp_path / "results")
     assert not isinstance(caught.value, StoppedError)  # there is nothing to resume
+
+
+@pytest.mark.parametrize(("folds", "is_said"), [(5, True), ("sites", False)])
+def test_folds_of_sites_divide_nobodys_rows(tmp_path, folds, is_said):
+    frames = tables()
+    frames["bern"]["died"] = np.where(np.arange(280) == 3, "yes", "no")
+    asked = study("died", "logistic", "cv", model={"folds": folds})
+    [unfit] = unfits(asked, wards(tmp_path, frames)["whole"]["bern"], "bern")
+    assert ("half as many of them in a fold of 5" in unfit.here) == is_said
+    assert ("agree on fewer folds" in unfit.here) == is_said
+    assert "in a fold of sites" not in unfit.here

@@ -16,7 +16,7 @@ import numpy as np
 from unpooled.arrays import Float
 from unpooled.preprocessing.levels import OTHER
 from unpooled.study.config import Study
-from unpooled.study.rare import USUAL, is_rare, rare_columns, rare_labels, without_rare_levels
+from unpooled.study.rare import USUAL, deals_rows, is_rare, rare_columns, rare_labels, without_rare_levels
 from unpooled.study.table import Table
 from unpooled.validation import closest, listing
 from unpooled.versions import versions
@@ -250,15 +250,12 @@ def _huge(what: str, values: Float) -> Iterator[Unfit]:
 
 
 def _in_folds(study: Study) -> str:
-    return f", or half as many of them in a fold of {study.folds}" if study.lam == "cv" else ""
+    return f", or half as many of them in a fold of {study.folds}" if deals_rows(study) else ""
 
 
 def _smaller(study: Study) -> str:
-    return (
-        ", or agree on fewer folds or a smaller limits.minimum_rows"
-        if study.lam == "cv"
-        else (", or agree on a smaller limits.minimum_rows")
-    )
+    fewer = "fewer folds or " if deals_rows(study) else ""
+    return f", or agree on {fewer}a smaller limits.minimum_rows"
 
 
 def _both(said: str) -> Unfit:

@@ -33,12 +33,18 @@ def own_folds(study: Study) -> tuple[Folds, int] | None:
     return Dealt(study.folds, study.seed, study.fold_rows), study.folds
 
 
+def deals_rows(study: Study) -> bool:
+    """Whether folds divide the rows of a site."""
+    found = own_folds(study)
+    return found is not None and not isinstance(found[0], BySite)
+
+
 def row_sets(study: Study, site: str, n_rows: int) -> Iterator[tuple[Array, int]]:
     """The rows that statistics are about, and how many must stand out: all rows, each fold and its rest."""
     least = study.minimum_rows
     yield np.arange(n_rows), least
     found = own_folds(study)
-    if found is not None and not isinstance(found[0], BySite):
+    if found is not None and deals_rows(study):
         folds, half = found[0].of(0, site, n_rows), half_of(least)
         for f in range(found[1]):
             yield np.flatnonzero(folds == f), half

@@ -160,7 +160,7 @@ KEYS = (
         "minimum_rows",
         checks.whole(0),
         10,
-        "at a site; nothing that it sends rests on fewer, and values that fewer have are left out",
+        "at a site; its sums rest on so many (half in a fold), and values that fewer have are left out",
     ),
     Key("limits", "max_questions", "max_questions", checks.whole(1), None, "of one request to a site"),
     Key("limits", "max_requests", "max_requests", checks.whole(1), None, "that a site answers in all"),

@@ -13,8 +13,9 @@ from unpooled.remote.messages import Reply, Request
 from unpooled.study.columns import id_like, used
 from unpooled.study.config import Study
 from unpooled.study.description import Unfit, rarities
+from unpooled.study.effective import half_of
 from unpooled.study.patience import REFUSED
-from unpooled.study.rare import USUAL
+from unpooled.study.rare import USUAL, deals_rows
 from unpooled.study.rehearsal import NAMES, Rehearsal, words_of
 from unpooled.study.table import Table
 from unpooled.validation import listing
@@ -45,9 +46,10 @@ def columns(study: Study, table: Table) -> None:
     for name, why in id_like(study, table).items():
         said = f"column {name!r} looks like an identifier ({why}): should it be in the study?"
         out.print(f"  [yellow]![/] {escaped(said)}", soft_wrap=True)
+    half = f" ({half_of(study.minimum_rows)} within a fold)" if deals_rows(study) else ""
     out.print(
         f"  at most {counted(study.max_requests, 'request')} of {counted(study.max_questions, 'question')}, "
-        f"{study.max_numbers:.3g} numbers in all; nothing that rests on fewer than {study.minimum_rows} rows",
+        f"{study.max_numbers:.3g} numbers in all; sums of {counted(study.minimum_rows, 'row')} or more{half}",
         soft_wrap=True,
     )
 
