@@ -13,6 +13,7 @@ from unpooled.algorithms.exact import AndersonProxGradient, Fista, ProxNewton, S
 from unpooled.engines.folds import Dealt, Fold
 from unpooled.preprocessing.levels import Categories
 from unpooled.remote.direct import Direct
+from unpooled.remote.messages import Request
 from unpooled.remote.specs import encode
 from unpooled.remote.summaries import ColumnSummary, OwnIntercept
 from unpooled.study import table as tables_of
@@ -256,6 +257,23 @@ def test_the_columns_are_counted_for_the_studys_model_only(tmp_path, n_outputs):
     assert bern.request("tally", {"n_outputs": 1}, {}).arrays
     reply = bern.request("tally", {"n_outputs": n_outputs}, {})
     refused(bern, reply, f"with {n_outputs!r} outputs, and model.kind = 'lasso' has 1 here")
+
+
+@pytest.mark.parametrize("given", [{"scale": -1.0}, {"scale": np.nan}, {"p": 3}])
+def test_scalings_that_are_none(tmp_path, given):
+    bern = Villain(tmp_path, "pressure", "lasso", 0.1, model={"standardise": True})
+    reply = bern.ask({"features": np.arange(0)}, scaling=scaling(**{"p": 4, **given}))
+    refused(bern, reply, "have (4,) finite numbers: are the versions the same?")
+
+
+def test_rows_at_no_position(tmp_path):
+    bern = Villain(tmp_path)
+    asked = Request(
+        "ask", {"questions": [], "dtype": "float64", "n_clients": 3}, {"positions": np.array([0])}
+    )
+    refused(
+        bern, bern.send(asked, bern.agreement), "n_clients, which is 2 at most: are the versions the same?"
+    )
 
 
 def test_what_is_no_fold(tmp_path):

@@ -75,7 +75,11 @@ class Policy:
         n_clients, positions = spec.get("n_clients"), request.arrays.get("positions")
         is_whole = isinstance(n_clients, int) and 0 < n_clients <= len(study.sites)
         if not is_whole or positions is None or positions.shape != (1,) or not 0 <= positions[0] < n_clients:
-            raise NotAllowedError("rows of others than this site", f"the study has {len(study.sites)} sites")
+            raise NotAllowedError(
+                "rows of others than this site",
+                f"expected one position below n_clients, which is {len(study.sites)} at most: "
+                "are the versions the same?",
+            )
         if spec.get("dtype") != "float64":
             raise NotAllowedError(f"rows as {spec.get('dtype')!r}", "a study works with float64")
         if request.kind == "curve":
