@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from unpooled.fit import Fit
 from unpooled.problem import BoundProblem, Problem
 from unpooled.remote.data import RemoteData
 from unpooled.validation import is_number
+from unpooled.warned import warn
 from unpooled.wording import counted, part_of
 
 
@@ -190,7 +190,7 @@ def not_converged(tasks: Sequence[Solve], tol: float, rounds: int, n_fits: int =
             f"λ = {worst.problem.problem.penalty.lam:.4g}{where}, has a {found}: {_remedy(worst)}. "
             "The certificates of the result show which"
         )
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    warn(message, ConvergenceWarning)
 
 
 def _remedy(task: Solve) -> str:

@@ -188,15 +188,15 @@ def _solved(inquiry: Inquiry, tol: float, max_rounds: int) -> tuple[Float, Array
 
 def _why_no_estimate(fixed: list[str], problem: Problem) -> str:
     """A sentence on columns that no estimate can be had of, and what to do."""
-    be = "is" if len(fixed) == 1 else "are"
+    be, have, them = ("is", "has", "it") if len(fixed) == 1 else ("are", "have", "them")
     if problem.has_site_intercepts:
         return (
-            f"{joined(fixed)} {be} constant within every site and {'has' if be == 'is' else 'have'} no "
-            "estimate: the sites' intercepts take up any effect. Give all sites one intercept "
-            "(intercept=True; site_intercepts=False) to estimate it"
+            f"{joined(fixed)} {be} constant within every site and {have} no estimate: the sites' intercepts "
+            "take up any effect. Give all sites one intercept (intercept=True; site_intercepts=False) to "
+            f"estimate {them}"
         )
     value = "constant" if problem.intercept else "zero in all rows"
-    return f"{joined(fixed)} {be} {value} and {'has' if be == 'is' else 'have'} no estimate"
+    return f"{joined(fixed)} {be} {value} and {have} no estimate"
 
 
 def _corrected(
