@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from unpooled.algorithms.exact.anderson import AndersonProxGradient
-from unpooled.algorithms.exact.base import reasons
 from unpooled.algorithms.exact.choose import choose
 from unpooled.algorithms.exact.prox_newton import ProxNewton
+from unpooled.algorithms.exact.refusals import Asked, why
 from unpooled.algorithms.exact.rounds import Server, Solve, columns
 from unpooled.algorithms.exact.site_intercept import absorbed
 from unpooled.algorithms.exact.sufficient_statistics import SufficientStatistics
@@ -24,6 +23,7 @@ from unpooled.fit import Fit
 from unpooled.problem import BoundProblem, Problem
 from unpooled.remote.data import RemoteData
 from unpooled.validation import is_number
+from unpooled.warned import warn
 from unpooled.wording import counted, part_of
 
 
@@ -65,10 +65,10 @@ def solve(
     server.run([task], tol, max_rounds)
     if task.is_refused:
         instead = fallback(task, start)
-        notes.append(refusal(task, instead, data.n_clients))
+        notes = [refusal(task, instead, why(asked([task]), data, task.solver.min_rows))]
         task = instead
         server.run([task], tol, max_rounds)
-    notes += kept_back(task, data.n_clients)
+    notes += kept_back([task], data)
     fit = result(task, server, notes, tol, max_rounds)
     arrays = task.state.arrays
     fit.notes.extend(absorbed(bound, arrays["w"], arrays["gradient"], data.feature_names))
@@ -105,28 +105,33 @@ def open_clients(engine: Any, data: FederatedData | RemoteData) -> Any:
     return engine.open_oracles(data)
 
 
-def refusal(task: Solve, instead: Solve, n_clients: int, in_folds: bool = False) -> str:
-    """Why second-order statistics were not shared; of folds it is each one's rows that count."""
-    least = task.solver.min_rows
-    why = reasons(task.state.arrays["refused"], n_clients, least) + (" in a fold" if in_folds else "")
-    used = "Gradients were used instead"
+def refusal(task: Solve, instead: Solve, because: str) -> str:
+    """A sentence that says which solver could not go on and why, and which one took over."""
+    least, how = task.solver.min_rows, "it needs gradients only"
     if instead.solver.is_second_order:
-        used = "There gradients were used, and the matrices of the others set the steps"
+        how = "the gradients of all clients decide, and the matrices that were sent set the steps"
     return (
-        f"{task.solver.name} was refused, {why}: Gram matrices and Hessians could give "
-        f"rows away there. {used}; min_rows={least} sets the limit."
+        f"{task.solver.name} {task.solver.was} refused because {because}: Gram matrices and Hessians could "
+        f"give rows away there. {instead.solver.name} {instead.solver.was} used instead: {how}; "
+        f"min_rows={least} sets the limit."
     )
 
 
-def kept_back(task: Solve, n_clients: int, in_folds: bool = False) -> list[str]:
+def kept_back(tasks: Sequence[Solve], data: FederatedData | RemoteData) -> list[str]:
     """A sentence where prox-Newton went on without the matrices of some clients."""
-    if "kept_back" not in task.state.arrays:
+    if not any("kept_back" in task.state.arrays for task in tasks):
         return []
-    why = reasons(task.state.arrays["kept_back"], n_clients, task.solver.min_rows)
+    least = tasks[0].solver.min_rows
     return [
-        f"{why}{' in a fold' if in_folds else ''}: Hessians could give rows away there. There gradients were "
-        f"used, and the Hessians of the others set the steps; min_rows={task.solver.min_rows} sets the limit."
+        f"{why(asked(tasks), data, least)}: Hessians could give rows away there. There gradients were used, "
+        f"and the Hessians of the others set the steps; min_rows={least} sets the limit."
     ]
+
+
+def asked(tasks: Sequence[Solve]) -> list[Asked]:
+    """Whose rows each task has asked about, and how many clients refused or kept something back."""
+    states = [(task.fold, task.state.arrays) for task in tasks]
+    return [Asked(fold, a.get("kept_back", a["refused"])) for fold, a in states]
 
 
 def fallback(task: Solve, start: Float) -> Solve:
@@ -190,7 +195,7 @@ def not_converged(tasks: Sequence[Solve], tol: float, rounds: int, n_fits: int =
             f"λ = {worst.problem.problem.penalty.lam:.4g}{where}, has a {found}: {_remedy(worst)}. "
             "The certificates of the result show which"
         )
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    warn(message, ConvergenceWarning)
 
 
 def _remedy(task: Solve) -> str:

@@ -159,7 +159,8 @@ def test_check_lists_columns_and_warns_of_identifiers(wards):  # noqa: F811
     assert "column 'case' looks like an identifier (each row has another value)" in told
     assert "column 'age' looks" not in told
     assert "column 'lupus' will be left out: fewer than 10 rows stand out in it here" in told
-    assert "column 'case': rows of levels that fewer than 10 have count as 'other'" in told
+    assert "column 'case': levels 'c0' (1 row), 'c1' (1 row)," in told
+    assert "and 275 more count as 'other', because levels of fewer than 10 rows are merged" in told
     assert "not used: 'died', 'visits', 'stage', 'secret'" in told
     assert "at most 700 requests of 1 question" in told
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from unpooled.privacy.accountant import Accountant
 from unpooled.privacy.private_mean import PrivateMean
 from unpooled.privacy.spent import Spent
 from unpooled.validation import is_number
+from unpooled.warned import warn
 
 if TYPE_CHECKING:
     from unpooled.data import FederatedData
@@ -102,7 +102,7 @@ class CentralDP:
         else:
             noise_multiplier = accountant.noise_multiplier(float(self.epsilon or 0.0), rounds)
         if self.noise_seed is not None:
-            warnings.warn("noise_seed: noise that can be repeated can be taken off again", stacklevel=3)
+            warn("noise_seed: noise that can be repeated can be taken off again")
         return PrivateMean(self, accountant, noise_multiplier, spent)
 
 

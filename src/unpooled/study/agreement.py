@@ -10,6 +10,7 @@ from typing import Any
 from unpooled.preprocessing.levels import OTHER, Categories
 from unpooled.study.config import Study, StudyError
 from unpooled.study.description import NUMBERS, Description
+from unpooled.study.rare import deals_rows, in_folds, without_folds
 from unpooled.validation import listing
 from unpooled.wording import counted
 
@@ -67,7 +68,7 @@ def agree(study: Study, sites: Sequence[Description]) -> Agreement:
     if not features:
         raise StudyError(
             f"no column is left: in each, fewer than limits.minimum_rows = {study.minimum_rows} rows of some "
-            "site stand out"
+            f"site{in_folds(study)} stand out"
         )
     categories = tuple(_levels(study, name, sites) for name in features if name in study.categorical)
     return Agreement(features, categories, _classes(study, sites))
@@ -75,21 +76,25 @@ def agree(study: Study, sites: Sequence[Description]) -> Agreement:
 
 def notes(agreement: Agreement, study: Study, sites: Sequence[Description] = ()) -> list[str]:
     """What was agreed on, in words; of rare values also at which sites."""
-    said, least = [], study.minimum_rows
+    said, least, folds = [], study.minimum_rows, in_folds(study)
+    keeps = without_folds(f"those of {least} rows or more")
+    remedy = f" {keeps[0].upper()}{keeps[1:]}." if deals_rows(study) else ""
     for each in agreement.categories:
-        other = f", and 'other' for levels of fewer than {least} rows" if each.has_other else ""
+        other = f", and 'other' for levels of fewer than {least} rows{folds}" if each.has_other else ""
         said.append(
             f"{each.name}: {counted(len(each.levels), 'level')}{other}, reference {each.reference!r}."
         )
         where = [site.site for site in sites if each.name in site.merged]
         if where:
             said.append(
-                f"{each.name}: rows of levels that fewer than {least} have count as the most common level of "
-                f"their site, at {', '.join(where)}."
+                f"{each.name}: rows of levels that fewer than {least} have{folds} count as the most common "
+                f"level of their site, at {', '.join(where)}.{remedy}"
             )
     for name in dict.fromkeys(name for site in sites for name in site.left_out):
         where = [site.site for site in sites if name in site.left_out]
-        said.append(f"{name} was left out: fewer than {least} rows stand out in it at {', '.join(where)}.")
+        said.append(
+            f"{name} was left out: fewer than {least} rows{folds} stand out in it at {', '.join(where)}."
+        )
     if agreement.classes:
         said.append(f"{study.target}: the classes are {listing(agreement.classes)}.")
     return said
@@ -135,7 +140,8 @@ def _levels(study: Study, name: str, sites: Sequence[Description]) -> Categories
     has_other = any(name in each.rare for each in sites)
     if not union:
         raise StudyError(
-            f"column {name!r}: no site has a level of {study.minimum_rows} rows, so none is named"
+            f"column {name!r}: no site has a level of {study.minimum_rows} rows"
+            f"{' that has enough in each fold' if deals_rows(study) else ''}, so none is named"
         )
     if has_other and OTHER in union:
         raise StudyError(f"column {name!r} has a level {OTHER!r} of its own beside rare ones: rename it")

@@ -16,7 +16,15 @@ import numpy as np
 from unpooled.arrays import Float
 from unpooled.preprocessing.levels import OTHER
 from unpooled.study.config import Study
-from unpooled.study.rare import USUAL, deals_rows, is_rare, rare_columns, rare_labels, without_rare_levels
+from unpooled.study.rare import (
+    USUAL,
+    deals_rows,
+    in_folds,
+    is_rare,
+    rare_columns,
+    rare_labels,
+    without_rare_levels,
+)
 from unpooled.study.table import Table
 from unpooled.validation import closest, listing
 from unpooled.versions import versions
@@ -139,16 +147,16 @@ def unfits(study: Study, table: Table, site: str = "") -> list[Unfit]:
 
 def _rare(study: Study, table: Table, site: str) -> Iterator[Unfit]:
     """Rare values that cannot be left out, or are not to be."""
-    found, least = rarities(study, site, table), study.minimum_rows
+    found, least, folds = rarities(study, site, table), study.minimum_rows, in_folds(study)
     for name, into in found.levels.items():
         if into == OTHER and study.categorical[name] != "agree":
-            yield _both(f"column {name!r} has no level of {least} rows or more")
+            yield _both(f"column {name!r} has only levels of fewer than {least} rows{folds}")
     if study.rare == "refuse":
         for name in found.columns:
-            said = f"in column {name!r} fewer than {least} rows stand out from the rest"
+            said = f"in column {name!r} fewer than {least} rows{folds} stand out from the rest"
             yield Unfit(f'{said}: data.rare = "drop" would leave it out', said)
         for name in (name for name, into in found.levels.items() if into):
-            said = f"column {name!r} has levels that fewer than {least} rows have"
+            said = f"column {name!r} has levels that fewer than {least} rows have{folds}"
             yield Unfit(f'{said}: data.rare = "drop" would merge them', said)
 
 

@@ -68,7 +68,7 @@ KEYS = (
         "rare",
         checks.word("drop", "refuse"),
         "drop",
-        "a column or level in which fewer than minimum_rows rows of a site stand out: left out, or refused",
+        'what few rows of a site or fold have: merge levels, leave out 0/1 and numeric columns; or "refuse"',
     ),
     Key("model", "kind", "model", checks.word(*MODELS), REQUIRED, ", ".join(MODELS)),
     Key(
@@ -79,7 +79,14 @@ KEYS = (
         "cv",
         'a number beside the mean loss of all rows, "path" or "cv"',
     ),
-    Key("model", "standardise", "standardise", checks.flag, True, "penalise columns of mean 0, variance 1"),
+    Key(
+        "model",
+        "standardise",
+        "standardise",
+        checks.flag,
+        True,
+        "penalise columns of mean 0, variance 1 (of values observed)",
+    ),
     Key(
         "model",
         "intercept",
