@@ -85,6 +85,25 @@ def test_missing_values_become_the_mean_over_all_clients(rows):
         up.FederatedLasso(0.1, missing="median").fit(rows[0], y, clients=site)
 
 
+def test_filled_columns_have_the_variance_of_what_was_observed(rows):
+    """Scaled by the observed values and then filled; scikit-learn's pipeline fills and then scales."""
+    X, y, site = rows
+    X = X.copy()
+    X[np.random.default_rng(1).random(240) < 0.8, 1] = np.nan
+    q = 1.0 - np.isnan(X).mean(axis=0)
+    model = up.FederatedLasso(0.1, standardise=True, missing="mean", tol=1e-12).fit(X, y, clients=site)
+    np.testing.assert_allclose(model._prepared.data.X.var(axis=0), q)
+    Z = make_pipeline(SimpleImputer(), StandardScaler()).fit_transform(X)
+    own = Lasso(0.1, tol=1e-12).fit(Z * np.sqrt(q), y)
+    np.testing.assert_allclose(model.predict(X), own.predict(Z * np.sqrt(q)), rtol=1e-7)
+    data = up.FederatedData.from_arrays(X, y, site, allow_missing=True)
+    prepared = up.preprocessing.prepare(data, missing="mean")
+    theirs = up.solve(up.Problem(up.Squared(), up.L1(0.1, np.sqrt(q)), True), prepared.data, tol=1e-12)
+    filled = Lasso(0.1, tol=1e-12).fit(Z, y)
+    np.testing.assert_allclose(theirs.w * np.sqrt(q), filled.coef_, rtol=1e-6, atol=1e-9)
+    assert abs(filled.coef_[1]) > abs(model.coef_[1]) * np.nanstd(X[:, 1]) * np.sqrt(q[1])  # a larger penalty
+
+
 def test_unpenalised_columns_are_fitted_freely(rows):
     pandas = pytest.importorskip("pandas")
     X, y, site = rows

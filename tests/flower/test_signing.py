@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from flwr.app import ConfigRecord
 
+from unpooled.engines.flower import signing
 from unpooled.engines.flower.records import ARRAYS, SPEC, array_record, reply_record, request_record
 from unpooled.engines.flower.signing import CERTIFICATE, Authority, ForgedError, Signatures, Signer, sign
 from unpooled.engines.remote.messages import Reply, Request
@@ -73,11 +74,11 @@ def pem(certificate):
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def coordinator():
+def coordinator(until=TOMORROW):
     """A study's authority as its sites have it, and the coordinator's key."""
     ca_key, key = ec.generate_private_key(ec.SECP384R1()), ec.generate_private_key(ec.SECP384R1())
     ca = certificates.authority("wards", ca_key, TOMORROW)
-    own = certificates.server(("localhost",), key.public_key(), ca, ca_key, TOMORROW)
+    own = certificates.server(("localhost",), key.public_key(), ca, ca_key, until)
     return Authority(pem(ca)), Signer(key, pem(own)), Signer(ca_key, pem(ca))
 
 
@@ -85,14 +86,18 @@ AUTHORITY, OURS, ROOT = coordinator()
 _, THEIRS, _ = coordinator()
 
 
-def question(signer=OURS, **more):
-    record = Signatures({}, signer).record(REQUEST)
+RUN = 2**64 - 3  # Flower draws 64 bits
+
+
+def question(signer=OURS, site="bern", run=RUN, **more):
+    record = Signatures({}, signer).record(REQUEST, site, run)
     record[SPEC].update(more)
     return record
 
 
 def test_what_the_coordinator_has_signed_is_answered():
-    AUTHORITY.check(question())
+    AUTHORITY.check(question(), "bern", RUN)
+    AUTHORITY.check(question(), "bern", RUN)  # it may come again
     record = sign(reply_record(REPLY, "bern"), question(), "7", BERN)
     CHECK.check("bern", REQUEST, SimpleNamespace(content=record, metadata=numbered("7")))
 
@@ -113,6 +118,8 @@ ASKED_BY_OTHERS = {
     "another, with other words": lambda: question(kind="curve"),
     "another, with other points": with_other_arrays,
     "another, with words that nobody signs": lambda: question(more=b"x"),
+    "another, who recorded a question to another site": lambda: question(site="basel"),
+    "another, who recorded a question of another run": lambda: question(run=RUN - 1),
     "nonsense": lambda: question(**{CERTIFICATE: b"x"}),
     "nonsense of another type": lambda: question(**{CERTIFICATE: 7}),
 }
@@ -120,5 +127,23 @@ ASKED_BY_OTHERS = {
 
 @pytest.mark.parametrize("who", ASKED_BY_OTHERS)
 def test_a_question_of_others_is_refused(who):
-    with pytest.raises(ForgedError, match="a question that the coordinator's key has not signed"):
-        AUTHORITY.check(ASKED_BY_OTHERS[who]())
+    words = "a question that the coordinator's key has not signed for bern in this run"
+    with pytest.raises(ForgedError, match=words):
+        AUTHORITY.check(ASKED_BY_OTHERS[who](), "bern", RUN)
+
+
+def test_a_certificate_has_its_days(monkeypatch):
+    yesterday = TOMORROW - datetime.timedelta(days=2)
+    authority, signer, _ = coordinator(yesterday)
+    with pytest.raises(ForgedError, match=f"valid from .* to {yesterday:%d %B %Y} only"):
+        authority.check(question(signer), "bern", RUN)
+
+    class Later(datetime.datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return TOMORROW + datetime.timedelta(hours=1)
+
+    AUTHORITY.check(question(), "bern", RUN)
+    monkeypatch.setattr(signing.datetime, "datetime", Later)  # while the site is there
+    with pytest.raises(ForgedError, match=f"to {TOMORROW:%d %B %Y} only"):
+        AUTHORITY.check(question(), "bern", RUN)

@@ -1,5 +1,7 @@
 """The debiased lasso against the same formulas on pooled rows, and against classical intervals."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -191,7 +193,7 @@ def test_columns_that_others_explain_are_noted(spread, expected):
     assert [note.split(" are left")[0] for note in notes] == ["x0 and x6"] * (expected > 0)
     for note in notes:
         assert "by the other columns: almost collinear" in note
-        assert "give lam_node=0" in note  # 300 rows, 7 columns
+        assert ("give lam_node=0" in note) == (spread > 0.0)  # 300 rows, 7 columns; a copy has no inverse
     some = debiased_lasso(problem, data, columns=[1, 6])
     assert any(note.startswith("x6 is left") for note in some.notes) == (expected > 0)
     few = up.FederatedData.from_arrays(copied[:60], y[:60], np.arange(60) % 3)
@@ -201,3 +203,30 @@ def test_columns_that_others_explain_are_noted(spread, expected):
         exact = debiased_lasso(problem, data, lam_node=0.0)
         assert not any("collinear" in note for note in exact.notes)
         assert exact.standard_error[6] > found.standard_error[6]
+
+
+def test_one_remedy_where_nodewise_regressions_do_not_converge():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 6))
+    y = X[:, 0] + rng.standard_normal(300)
+    X = np.column_stack([X, X[:, 0] + 1e-3 * rng.standard_normal(300)])
+    problem = up.Problem(up.Squared(), up.L1(0.1), intercept=True)
+    data = up.FederatedData.from_arrays(X, y, np.arange(300) % 3)
+    [note] = debiased_lasso(problem, data, lam_node=1e-6).notes
+    assert re.search(
+        r"too short \(\d nodewise regressions did not converge\); leave columns out, or, as", note
+    )
+    assert note.endswith("give lam_node=0, which shrinks nothing")
+    assert np.isfinite(debiased_lasso(problem, data, lam_node=0.0).standard_error).all()
+    others = [debiased_lasso(problem, data, columns=[j], lam_node=1e-6).notes for j in range(1, 6)]
+    for [note] in filter(None, others):  # their own variance is left
+        assert note.startswith("1 nodewise regression did not converge, as happens where columns are almost")
+        assert note.endswith("give lam_node=0, which shrinks nothing")
+    assert any(others)
+    few = up.FederatedData.from_arrays(X[:60], y[:60], np.arange(60) % 3)
+    [note] = debiased_lasso(problem, few, lam_node=1e-6).notes
+    assert note.endswith("leave columns out")
+    for [note] in filter(
+        None, (debiased_lasso(problem, few, columns=[j], lam_node=1e-6).notes for j in range(1, 6))
+    ):
+        assert note.endswith("collinear: leave columns out, or raise lam_node")

@@ -1,8 +1,11 @@
 """Columns that are the same in all rows of a site, beside site intercepts: what a fit makes of them."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 import unpooled as up
@@ -14,8 +17,8 @@ VARIES = [0, 2, 4]
 FREE = np.array([0.0, 0.0, 1.0, 1.0, 1.0])
 
 
-def absorbed(names="'school mean'"):
-    return pytest.warns(UserWarning, match=rf"{names}, left unpenalised, (is|are) constant within every site")
+def absorbed(names="'school mean'", free=", left unpenalised,"):
+    return pytest.warns(UserWarning, match=rf"{names}{free} (is|are) constant within every site")
 
 
 @pytest.mark.parametrize("solver", ["auto", "prox_newton", "anderson", "fista"])
@@ -38,7 +41,7 @@ def test_an_unpenalised_one_is_zero_and_changes_no_other(kind, solver):
 def test_without_a_penalty_scikit_learns_with_dummies(store):
     X, y, clients = multilevel("squared")
     data = up.FederatedData.from_arrays(store(X), y, clients)
-    with absorbed("columns 1 and 3"):
+    with absorbed("columns 1 and 3", free=""):
         fit = up.solve(up.Problem(up.Squared(), up.Zero(), "sites"), data)
     dummies = (clients[:, None] == np.unique(clients)).astype(float)
     truth = LinearRegression(fit_intercept=False).fit(np.hstack([X[:, VARIES], dummies]), y)
@@ -78,6 +81,50 @@ def test_estimators_warn_and_take_them_with_one_intercept():
     assert "constant within every site" in own.summary()
     one = up.FederatedLasso(0.05, unpenalised=[1]).fit(X, y, clients=clients)  # as the warning advises
     assert one.coef_[1] != 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"alpha": 0.0}, "columns 1 and 3 are constant within every site"),
+        (
+            {"alpha": 0.1, "unpenalised": [1, 3]},
+            "columns 1 and 3, left unpenalised, are constant within every",
+        ),
+        ({"alpha": 0.1, "unpenalised": [3]}, "column 3, left unpenalised, is constant within every site"),
+    ],
+)
+def test_words_and_line_of_the_warning(options, said):
+    X, y, clients = multilevel("squared")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = up.FederatedLasso(**options, site_intercepts=True).fit(X, y, clients=clients)
+        data = up.FederatedData.from_arrays(X, y, clients)
+        up.path(up.Problem(up.Squared(), up.L1(0.1, FREE), "sites"), data, n_lambdas=2)
+        up.FederatedLassoCV(cv=2, n_alphas=2, site_intercepts=True, unpenalised=[1]).fit(
+            X, y, clients=clients
+        )
+    assert len(caught) == 3
+    assert {each.filename for each in caught} == {__file__}
+    text = str(caught[0].message)
+    assert text.startswith(said)
+    assert model.notes_[-1] == text
+    one = "column 3," in said
+    assert ("so its coefficient is 0. To estimate it, give" in text) == one
+    assert ("so their coefficients are 0. To estimate them, give" in text) != one
+    assert text.endswith("otherwise leave the column out." if one else "otherwise leave the columns out.")
+
+
+def test_a_fit_that_stops_early_points_at_the_users_line():
+    X, y, clients = multilevel("logistic")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        up.FederatedLogisticRegression(solver="anderson", max_rounds=3).fit(X, y, clients=clients)
+        up.FederatedLogisticRegressionCV(solver="anderson", max_rounds=3, Cs=[0.1, 1.0], cv=2).fit(
+            X, y, clients=clients
+        )
+    assert [each.category for each in caught] == [ConvergenceWarning] * 2
+    assert {each.filename for each in caught} == {__file__}
 
 
 def test_standardising_finds_those_that_are_penalised_too():

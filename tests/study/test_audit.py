@@ -1,6 +1,8 @@
 """What a site's owner can see and stop: the audit with its questions, approval, the columns in use."""
 
 import json
+import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ from tests.study.sites import SITES, desks, study, tables
 from tests.study.test_commands import said, wards  # noqa: F401  # a fixture
 from tests.study.villain import Villain
 from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.messages import Reply, Request
+from unpooled.study import site_commands
 from unpooled.study.approval import Approval
 from unpooled.study.audit import Audit
 from unpooled.study.config import StoppedError, StudyError, load, parse
@@ -87,7 +91,7 @@ def test_approval_of_each_kind_of_answer(files, tmp_path):
     assert result.converged
     assert len(questions) < at["bern"].answers  # a kind is asked about once
     assert questions[0].startswith("agreement: names and types of 11 columns")
-    assert "(" in questions[0]
+    assert re.search(r"\(\d[\d.]* [kM]?B\)\. Answers of this kind, now and later: send\?", questions[0])
     assert any("Hessians" in question for question in questions)
     assert any("rows: 280" in text for text in shown)
 
@@ -107,10 +111,34 @@ def test_an_answer_that_is_not_approved_stays(files, tmp_path):
 
 def test_approval_needs_a_terminal(wards):  # noqa: F811
     options = ("--study", "study.toml", "--data", "bern.csv", "--site", "bern", "--insecure", "--approve")
-    assert "--approve asks at a terminal" in said("site", "join", *options, status=2)
+    words = "asks at a terminal, and this command has none: join from a terminal, or without it"
+    assert f"--approve {words}" in said("site", "join", *options, status=2)
+    assert f"--approve-each {words}" in said("site", "join", *options[:-1], "--approve-each", status=2)
     folder = wards / "none" / "audit.jsonl"
     told = said("site", "join", *options[:-1], "--audit", folder, status=2)
     assert "there is no folder" in told
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, EOFError])
+def test_to_interrupt_the_question_stops_the_site(monkeypatch, error):
+    """It is no answer: "no" would leave the site in the study, at the next question."""
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+
+    def typed(*words, **more):
+        raise error
+
+    monkeypatch.setattr("click.termui.visible_prompt_func", typed)
+    approve = site_commands._approval(each=False)
+    with pytest.raises(KeyboardInterrupt):
+        approve(Request("ask", {}, {}), Reply({}, {"0/0/loss": np.array(1.0)}))
+
+
+@pytest.mark.parametrize("more", [("--audit", "mine.jsonl"), ("--audit-values",)])
+def test_to_log_and_not_to_log_is_refused(wards, more):  # noqa: F811
+    options = ("--study", "study.toml", "--data", "bern.csv", "--site", "bern", "--insecure", "--no-audit")
+    assert "--no-audit logs nothing" in said("site", "join", *options, *more, status=2)
+    assert not (wards / "mine.jsonl").exists()
 
 
 def test_check_lists_columns_and_warns_of_identifiers(wards):  # noqa: F811
@@ -131,7 +159,8 @@ def test_check_lists_columns_and_warns_of_identifiers(wards):  # noqa: F811
     assert "column 'case' looks like an identifier (each row has another value)" in told
     assert "column 'age' looks" not in told
     assert "column 'lupus' will be left out: fewer than 10 rows stand out in it here" in told
-    assert "column 'case': rows of levels that fewer than 10 have count as 'other'" in told
+    assert "column 'case': levels 'c0' (1 row), 'c1' (1 row)," in told
+    assert "and 275 more count as 'other', because levels of fewer than 10 rows are merged" in told
     assert "not used: 'died', 'visits', 'stage', 'secret'" in told
     assert "at most 700 requests of 1 question" in told
 

@@ -21,7 +21,7 @@ EVENTS = [
 ]
 STAY = [
     "  no answer from bern so far, after 30 s\n",
-    "  bern is not connected; waiting 60 s for the way back\n",
+    "  bern is not connected; waiting 60 s for it to reconnect\n",
     "  back: bern\n",
     "  genf did not answer within 300 s; going on\n",
     "  genf left out; beginning again with basel, bern\n",

@@ -309,3 +309,38 @@ def test_files_where_folders_are_needed(wards):
     run = said("study", "run", "study.toml", "--insecure", "--results", "bern.csv/x", status=2)
     assert "bern.csv" in run
     assert "Not a directory" in run
+
+
+def test_names_and_paths_are_no_markup(tmp_path, monkeypatch):
+    """A study may be called what rich would take for a style."""
+    monkeypatch.chdir(tmp_path)
+    writing.write(study(name="s[/]"), tmp_path / "s[bold].toml")
+    told = said("study", "keys", "s[bold].toml", "--out", "k[red]")
+    assert "Keys of the study s[/]" in told
+    assert "k[red]/coordinator stays here" in told
+    assert "k[red]/bern goes to bern, over a confidential channel" in told
+    assert "unpooled study run s[bold].toml --keys k[red]" in told
+    options = ("--sites", "a,b", "--target", "y", "--features", "u", "--yes")
+    assert "unpooled study keys t[red].toml" in said("study", "init", "t[red].toml", *options)
+
+
+def test_one_sites_key_has_no_days_of_its_own(wards):
+    said("study", "keys")
+    told = said("study", "keys", "--site", "bern", "--days", "9", status=2)
+    assert "--host, --days and --ca-passphrase are for all keys" in told
+    told = said("study", "keys", "--site", "bern")
+    assert "A new key of bern; the old one is not accepted from the next start on" in told
+
+
+def test_init_with_a_table_of_another_kind(tmp_path, monkeypatch):
+    """No study.toml is there yet, in which its owner could say so."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bern.csv").write_text("age;y\n1;2\n3;4\n")
+    options = ("--sites", "a,b", "--target", "y", "--yes", "--data", "bern.csv")
+    told = said("study", "init", *options, status=2)
+    assert "is the separator ';'?" in told
+    assert "give --features instead of --data" in told
+    assert "in this site's study.toml" not in told
+    assert (
+        'data.csv = { separator = ";" } in the file that is written then lets sites use such a table' in told
+    )

@@ -182,7 +182,7 @@ def test_a_killed_coordinator_goes_on_from_the_last_answer(drama, folder):
 
 
 def test_a_killed_site_that_joins_again_is_asked_again(drama, folder):
-    assert "bern is not connected; waiting 120 s for the way back" in drama.resumed
+    assert "bern is not connected; waiting 120 s for it to reconnect" in drama.resumed
     assert "back: bern" in drama.resumed
     assert "The study is over" in drama.again
     assert "left out" not in drama.resumed

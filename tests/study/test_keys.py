@@ -113,6 +113,20 @@ def test_keys_that_do_not_belong_together_are_refused(made, tmp_path):
         made_by.check_site(made.ca, made.ca)
 
 
+def test_a_coordinators_key_that_is_damaged_or_locked(made):
+    whole = made.key.read_bytes()
+    secret = serialization.load_pem_private_key(whole, None)
+    locked = secret.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"x"),
+    )
+    for text in (b"", b"nonsense", whole[:80], locked):
+        made.key.write_bytes(text)
+        with pytest.raises(StudyError, match=r"server\.key is not a private key that `unpooled study keys`"):
+            made_by.check_server(made, "localhost")
+
+
 def test_one_site_gets_a_new_key(made, tmp_path):
     """The others, the authority and the coordinator keep theirs; the old key is known to nobody."""
 

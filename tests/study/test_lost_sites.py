@@ -1,6 +1,7 @@
 """Sites that are lost, send what cannot be used or differ; and studies that are stopped and resumed."""
 
 import io
+import json
 import re
 import tempfile
 from pathlib import Path
@@ -194,11 +195,18 @@ def test_what_cannot_be_resumed(files, tmp_path):
     with pytest.raises(StoppedError):
         run_study(asked, Failing(desks(asked, files), "genf", 5), tmp_path)
     other = study("died", "logistic", 0.02)
-    with pytest.raises(StudyError, match=r"is another one: model.lambda is 0.02 here and 0.01 at"):
+    with pytest.raises(
+        StudyError, match=r"is another one: model.lambda is 0.02 here and 0.01 in the checkpoint"
+    ):
         run_study(other, Direct(desks(other, files)), tmp_path, resume=True)
-    (tmp_path / "checkpoint" / "state.json").write_text("{")
-    with pytest.raises(StudyError, match=r"state.json is damaged: begin anew"):
-        run_study(asked, Direct(desks(asked, files)), tmp_path, resume=True)
+    state = tmp_path / "checkpoint" / "state.json"
+    whole = json.loads(state.read_text("utf-8"))
+    lacking = [json.dumps({name: each for name, each in whole.items() if name != gone}) for gone in whole]
+    wrong = [json.dumps({**whole, name: 7}) for name in whole]
+    for damaged in ("{", "[]", "7", "null", '"x"', "{}", *lacking, *wrong):
+        state.write_text(damaged)
+        with pytest.raises(StudyError, match=r"state.json is damaged: begin anew"):
+            run_study(asked, Direct(desks(asked, files)), tmp_path, resume=True)
 
 
 def test_a_disk_that_is_full_costs_the_checkpoint_only(files, tmp_path):

@@ -10,6 +10,7 @@ import unpooled as up
 from tests.study.sites import SITES, desks, study, tables
 from tests.study.villain import Villain, patients
 from unpooled.engines.remote.direct import Direct
+from unpooled.study import showing
 from unpooled.study import table as tables_of
 from unpooled.study.agreement import Agreement, DisagreementError, agree, notes
 from unpooled.study.config import StoppedError, StudyError, parse
@@ -56,7 +57,8 @@ def test_nothing_is_sent_about_a_column_that_one_patient_has(tmp_path, target, k
     result = run_study(asked, reading, tmp_path / "results")
     assert result.agreement.feature_names == ("age", "marker0")
     [said] = [note for note in result.notes if "lupus" in note]
-    assert said == "lupus was left out: fewer than 10 rows stand out in it at bern."
+    folds = " (or some, but fewer than 5, in a fold or outside it)" if lam == "cv" else ""
+    assert said == f"lupus was left out: fewer than 10 rows{folds} stand out in it at bern."
     widths = {
         reply.arrays[name].shape
         for _, _, reply in reading.seen
@@ -79,7 +81,7 @@ def test_the_owner_is_told_too(tmp_path):
     told = []
     at = {site: StudyDesk(asked, site, files["whole"][site], note=told.append) for site in SITES}
     run_study(asked, Direct(at), tmp_path / "results")
-    assert told == ["left out, for at a site too few rows stand out there (data.rare): 'lupus'"] * 4
+    assert told == ["left out because too few rows stand out at one site (data.rare): 'lupus'"] * 4
 
 
 def test_refuse_names_site_and_column(tmp_path):
@@ -132,6 +134,55 @@ def test_folds_have_enough_rows_of_every_value():
     sets = list(row_sets(asked, "a", 400))
     assert len(sets) == 11
     assert sorted(np.concatenate([rows for rows, _ in sets[1::2]]).tolist()) == list(range(400))
+
+
+def owner_is_told(monkeypatch, asked, table):
+    told = []
+    monkeypatch.setattr(showing.out, "print", lambda text, **_: told.append(text))
+    showing.rare(asked, "bern", table)
+    return told
+
+
+def test_levels_that_are_rare_in_a_fold_alone(tmp_path, monkeypatch):
+    """The rule, its levels and their rows at the site; the rule and the column, no more, elsewhere."""
+    frames = tables()
+    frames["bern"].loc[:13, "smoker"] = "pipe"
+    frames["bern"]["marker2"] = one_of(280, range(14))
+    asked = study("died", "logistic", "cv", data={"categorical": {"smoker": "agree"}}, model={"n_lambdas": 5})
+    files = wards(tmp_path, frames)
+    table = files["whole"]["bern"]
+    usual = frames["bern"]["smoker"].value_counts().index[0]
+    folds = "(or some, but fewer than 5, in a fold or outside it)"
+    column, level = owner_is_told(monkeypatch, asked, table)
+    assert column.endswith(
+        "column 'marker2' will be left out: in a fold here, or outside it, some rows, but fewer than 5, "
+        "stand out in it; fewer model.folds may keep it, a fixed model.lambda does"
+    )
+    assert level.endswith(
+        f"column 'smoker': level 'pipe' (14 rows) counts as '{usual}', the most common level here, because "
+        f"levels of fewer than 10 rows {folds} are merged; fewer model.folds may keep those of 10 rows or "
+        "more, a fixed model.lambda does"
+    )
+    described = [describe(asked, site, files["whole"][site]) for site in SITES]
+    assert "pipe" not in json.dumps([each.plain() for each in described])
+    said = notes(agree(asked, described), asked, described)
+    assert (
+        f"smoker: rows of levels that fewer than 10 have {folds} count as the most common level of their "
+        "site, at bern. Fewer model.folds may keep those of 10 rows or more, a fixed model.lambda does."
+    ) in said
+    assert f"marker2 was left out: fewer than 10 rows {folds} stand out in it at bern." in said
+    assert not any("14" in note or "pipe" in note for note in said)
+    whole = study("died", "logistic", 0.1, data={"categorical": {"smoker": "agree"}})
+    assert owner_is_told(monkeypatch, whole, table) == []
+    by_site = study(
+        "died", "logistic", "cv", data={"categorical": {"smoker": "agree"}}, model={"folds": "sites"}
+    )
+    assert owner_is_told(monkeypatch, by_site, table) == []
+    refusing = study("died", "logistic", "cv", data={"categorical": {"smoker": "agree"}, "rare": "refuse"})
+    assert [each.elsewhere for each in unfits(refusing, table, "bern")] == [
+        f"in column 'marker2' fewer than 10 rows {folds} stand out from the rest",
+        f"column 'smoker' has levels that fewer than 10 rows have {folds}",
+    ]
 
 
 def test_levels_that_few_have_become_others(tmp_path):
@@ -245,5 +296,17 @@ def test_a_study_without_any_common_column_left(tmp_path):
     frames = tables()
     frames["bern"]["age"] = one_of(280, [1])
     asked = study(data={"features": ["age"], "categorical": {}})
-    with pytest.raises((StudyError, StoppedError), match="no column is left"):
+    with pytest.raises(StudyError, match="no column is left") as caught:
         run_study(asked, Direct(desks(asked, wards(tmp_path, frames))), tmp_path / "results")
+    assert not isinstance(caught.value, StoppedError)  # there is nothing to resume
+
+
+@pytest.mark.parametrize(("folds", "is_said"), [(5, True), ("sites", False)])
+def test_folds_of_sites_divide_nobodys_rows(tmp_path, folds, is_said):
+    frames = tables()
+    frames["bern"]["died"] = np.where(np.arange(280) == 3, "yes", "no")
+    asked = study("died", "logistic", "cv", model={"folds": folds})
+    [unfit] = unfits(asked, wards(tmp_path, frames)["whole"]["bern"], "bern")
+    assert ("half as many of them in a fold of 5" in unfit.here) == is_said
+    assert ("agree on fewer folds" in unfit.here) == is_said
+    assert "in a fold of sites" not in unfit.here

@@ -198,7 +198,7 @@ def test_nothing_leaves_that_cannot_be_logged(files, tmp_path):
 
 
 GREED = {
-    "few rows": ({}, '"min_rows": 20', '"min_rows": 1', r"min_rows=1, below limits.minimum_rows = 20"),
+    "few rows": ({}, '"min_rows": 20', '"min_rows": 1', r"min_rows=1 is not limits.minimum_rows = 20"),
     "one row a step": (
         {"solver": {"method": "fast_fedda", "batch_size": 16}},
         '"batch_size": 16',

@@ -17,7 +17,12 @@ from unpooled.study.sharing import RESULTS, keep, summary_of
 
 @pytest.mark.parametrize(
     ("arguments", "settings"),
-    [((), {}), (("stage", "multinomial", 0.01), {}), ((), {"model": {"intercept": "sites"}})],
+    [
+        ((), {}),
+        (("stage", "multinomial", 0.01), {}),
+        ((), {"model": {"intercept": "sites"}}),
+        (("pressure", "lasso", "path"), {"model": {"n_lambdas": 5}}),
+    ],
 )
 def test_a_site_writes_what_the_coordinator_writes(files, tmp_path, arguments, settings):
     asked = study(*arguments, share_results=True, **settings)
@@ -28,8 +33,9 @@ def test_a_site_writes_what_the_coordinator_writes(files, tmp_path, arguments, s
         for path in keep(told, tmp_path / site):
             assert path.read_bytes() == (tmp_path / "coordinator" / path.name).read_bytes()
         assert sorted(path.name for path in (tmp_path / site).iterdir()) == sorted(
-            ["coefficients.csv", "result.json", "summary.txt"]
+            path.name for path in (tmp_path / "coordinator").iterdir()
         )
+        assert (tmp_path / site / "lambdas.csv").exists() == (asked.lam == "path")
         assert summary_of(told) == (tmp_path / "coordinator" / "summary.txt").read_text("utf-8")
 
 
@@ -74,10 +80,23 @@ def test_results_of_a_coordinator_that_means_harm(files, tmp_path):
     assert [row[0] for row in rows] == ["term", "'=1+1"]
     assert rows[1][-1] == "-0.5"
     assert is_clean(summary_of(told))
-    for wrong in (3, {}, {"result": {"coefficients": [{"term": "x"}]}}, {"result": {"coefficients": 7}}):
+    wrong_ones = [3, {}, {"result": {"coefficients": [{"term": "x"}]}}, {"result": {"coefficients": 7}}]
+    curves = [7, [1], {"a": 7}, {"a": ["=1"]}, {"a": [1.0], "b": []}]
+    wrong_ones += [{"result": {"coefficients": [term], "curve": curve}} for curve in curves]
+    for wrong in wrong_ones:
         with pytest.raises(StudyError, match="the coordinator's results cannot be read"):
             keep({RESULTS: wrong}, tmp_path / "wrong")
     assert not (tmp_path / "wrong").exists()
+
+
+def test_a_curve_of_a_coordinator_that_means_harm(tmp_path):
+    curve = {"=1+1": [0.5], EVIL: ["inf"]}
+    keep({RESULTS: {"result": {"coefficients": [], "curve": curve}}}, tmp_path)
+    text = (tmp_path / "lambdas.csv").read_text("utf-8")
+    assert is_clean(text)
+    [names, values] = csv.reader(text.splitlines())
+    assert names[0] == "'=1+1"
+    assert values == ["0.5", "inf"]
 
 
 def test_a_site_whose_study_gives_no_results_takes_none(files):

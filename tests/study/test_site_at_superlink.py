@@ -225,13 +225,15 @@ def test_a_proxy_that_refuses_is_named_without_its_password(place, monkeypatch, 
     assert "secret" not in site.error
 
 
-@pytest.mark.parametrize(("seconds", "way"), [(20, "ahead of"), (-400, "behind")])
+@pytest.mark.parametrize(("seconds", "way"), [(30, "ahead of"), (-400, "behind")])
 def test_a_clock_that_is_wrong_is_named(place, attack, monkeypatch, quick, seconds, way):
+    monkeypatch.setattr(fleet, "SECONDS", 10.0)
+    monkeypatch.setattr(fleet, "CONNECT_SECONDS", 10.0)
     right = fleet.now
     monkeypatch.setattr(fleet, "now", lambda: right() + datetime.timedelta(seconds=seconds))
     with Joining(place, place.link.address, "clock") as site:
         until(lambda: site.error is not None, "the end")
     found = re.search(r"this machine's clock is (\d+) s (ahead of|behind) the clock of 127.0.0.1", site.error)
     assert found, site.error
-    assert abs(int(found[1]) - abs(seconds)) <= 2
+    assert abs(int(found[1]) - abs(seconds)) <= 10  # a busy machine takes its time
     assert found[2] == way

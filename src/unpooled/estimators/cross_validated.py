@@ -36,7 +36,9 @@ class CrossValidated(FederatedLinearModel):
     standardise : True scales columns once, over all rows, so that held-out rows have a part in the scale, as
         in ``make_pipeline(StandardScaler(), LassoCV())``. "fold" scales them anew over the training rows of
         each fold, as glmnet does (curves differ by 0.1 to 8 %), and over all rows for the final fit. It
-        costs no further round, and needs sufficient statistics: the squared loss, no site intercepts.
+        costs no further round, and needs sufficient statistics: the squared loss, no site intercepts. With
+        ``missing="mean"`` a fold's scale is that of its filled columns, and that of the final fit is that of
+        what was observed.
 
     After ``fit`` also ``alpha_``, ``alphas_``, ``cv_result_`` and what was measured on the held-out rows,
     (α, fold): ``mse_path_``, mean squared errors as scikit-learn has them, where the loss is squared;

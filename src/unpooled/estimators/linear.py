@@ -29,10 +29,14 @@ if TYPE_CHECKING:
 class FederatedLinearModel(SharesGramMatrices):
     """A model x·w + b. Parameters besides those of ``FederatedEstimator`` and ``SharesGramMatrices``:
 
-    standardise : whether the penalty sees columns of mean zero and variance one, over the rows of all clients
-        (one round). ``coef_`` and ``intercept_`` are for the rows as they came. Sparse rows are only scaled.
+    standardise : whether the penalty sees columns whose observed values have mean zero and variance one, over
+        the rows of all clients (one round). ``coef_`` and ``intercept_`` are for the rows as they came.
+        Sparse rows are only scaled.
     missing : "refuse", or "mean": NaN becomes the mean of the column over all clients (the same round), also
-        in ``predict``, whether or not a row of ``fit`` misses a value.
+        in ``predict``, whether or not a row of ``fit`` misses a value. With ``standardise``, columns are
+        scaled by what was observed, and filled then: one of which a share q was observed has variance q, and
+        its penalty is 1/√q times that after ``SimpleImputer`` and ``StandardScaler``, which scale the filled
+        column to variance one.
     unpenalised : columns, by number or name, whose coefficients the penalty leaves alone.
     site_intercepts : whether each client has an intercept of its own. ``intercept_`` is then their weighted
         mean, ``site_intercepts_`` has them all, and ``predict(X, clients=…)`` uses them (one round more); a

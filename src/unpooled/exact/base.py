@@ -58,6 +58,7 @@ class ExactSolver(ABC):
     min_rows: int = 10
 
     name: ClassVar[str]
+    was: ClassVar[str] = "was"  # the verb that goes with the name
     is_second_order: ClassVar[bool]
 
     def is_final(self, state: State) -> bool:
@@ -186,12 +187,15 @@ def refused(total: Arrays) -> Array:
     return np.array([int(total.get("refused_rows", 0)), int(total.get("refused_columns", 0))])
 
 
-def reasons(counts: Array, n_clients: int, least: int) -> str:
-    """Why so many clients ``refused`` to send second-order statistics; empty where none did."""
+def reasons(counts: Array, n_clients: int, least: int, at_least: bool = False) -> str:
+    """Why so many clients ``refused`` to send second-order statistics; empty where none did.
+
+    ``at_least``: more than were counted may have rare values.
+    """
     rows, values = (int(count) for count in counts)
     found = [f"{part_of(rows, n_clients, 'client', 'has', 'have')} fewer than {least} rows"] if rows else []
     if values:
-        who = part_of(values, n_clients, "client", "has", "have")
+        who = ("at least " if at_least else "") + part_of(values, n_clients, "client", "has", "have")
         found.append(f"{who} a column in which fewer than {least} rows stand out")
     return " and ".join(found)
 

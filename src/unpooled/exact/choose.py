@@ -27,7 +27,7 @@ def choose(
     """The solver, and a sentence that says why where it was chosen."""
     if solver == "auto":
         chosen, why = _automatic(problem, min_rows, second_order)
-        return chosen, [f"{chosen.name} was chosen: {why}."]
+        return chosen, [f"{chosen.name} {chosen.was} chosen: {why}."]
     if isinstance(solver, str):
         if solver not in SOLVERS:
             known = ", ".join(repr(name) for name in ("auto", *SOLVERS))

@@ -135,7 +135,7 @@ def cross_validate(
         check_fold_scale(chosen, bound, notes)
     server = Server(open_clients(engine, data))
     tasks, left_out = fold_tasks(chosen, bound, dealt, count, server, standardise_folds)
-    tasks = opened_tasks(tasks, server, notes, data.n_clients)
+    tasks = opened_tasks(tasks, server, notes, data, left_out)
     if standardise_folds:  # a client may have refused
         check_fold_scale(tasks[0].solver, bound, notes)
     grid = grid_of(tasks[0], server, lambdas, n_lambdas, ratio)
@@ -282,8 +282,6 @@ def pooled(totals: list[Arrays]) -> Arrays:
         counts = parts[0][name].dtype.kind in "iu" or name == "weight"
         terms = [t[name] if counts else t[name] * (float(t["weight"]) / weight) for t in parts]
         out[name] = np.asarray(sum(terms[1:], terms[0]))
-        if name.startswith("refused"):  # a client that refuses may do so for every fold
-            out[name] = np.array(max(int(total[name]) for total in parts))
     return out
 
 

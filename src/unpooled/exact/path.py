@@ -10,18 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from unpooled._effort import AT_ONCE
 from unpooled._ledger import Ledger
 from unpooled.data.base import Data
-from unpooled.exact.base import opening
+from unpooled.exact.base import opening, refused
 from unpooled.exact.certificate import Certificate
 from unpooled.exact.choose import choose
 from unpooled.exact.clients import Question, open_clients
 from unpooled.exact.null_model import has_null_model, null_model
 from unpooled.exact.oracle import NONE
 from unpooled.exact.prox_newton import is_quadratic
+from unpooled.exact.refusals import Asked, why
 from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.site_intercept import absorbed
 from unpooled.exact.solve import (
+    asked,
     bind,
     check_numbers,
     fallback,
@@ -97,7 +100,7 @@ def lambda_max(problem: Problem, data: Data, *, engine: Any = None) -> float:
         return start_of_path(bound, server)
     chosen, notes = choose(bound, "auto", MIN_ROWS, True)
     task = Solve(chosen, bound, chosen.init(bound, np.zeros(bound.layout.size)))
-    [task] = opened_tasks([task], server, notes, data.n_clients)
+    [task] = opened_tasks([task], server, notes, data)
     return start_with_covariates(task, server)
 
 
@@ -113,7 +116,7 @@ def path(
     max_rounds: int = 500,
     min_rows: int = 10,
     second_order: bool = True,
-    at_once: int = 10,
+    at_once: int = AT_ONCE,
     engine: Any = None,
 ) -> Path:
     """Solve for a decreasing sequence of λ; the λ of the problem's penalty does not matter.
@@ -130,7 +133,7 @@ def path(
     chosen, notes = choose(bound, solver, min_rows, second_order)
     server = Server(open_clients(engine, data))
     task = Solve(chosen, bound, chosen.init(bound, np.zeros(bound.layout.size)))
-    [task] = opened_tasks([task], server, notes, data.n_clients)
+    [task] = opened_tasks([task], server, notes, data)
     grid = grid_of(task, server, lambdas, n_lambdas, ratio)
     points = walk([task], grid, at_once, server, tol, max_rounds)
     notes += absorbed(bound, points[-1][0].w, task.state.arrays["gradient"], data.feature_names)
@@ -147,20 +150,34 @@ class Point:
     certificate: Certificate
 
 
-def opened_tasks(tasks: list[Solve], server: Server, notes: list[str], n_clients: int) -> list[Solve]:
-    """Tasks after their first answers; those that a client refuses begin again with gradients."""
+def opened_tasks(
+    tasks: list[Solve],
+    server: Server,
+    notes: list[str],
+    data: Data,
+    left_out: Sequence[Arrays] = (),
+) -> list[Solve]:
+    """Tasks after their first answers; those that a client refuses begin again with gradients.
+
+    ``notes`` say why the solver was chosen; where another takes over, they say that instead. ``left_out``
+    are the statistics of the folds, where the tasks come from these (``fold_tasks``).
+    """
     for _ in range(2):
         while any(not task.is_refused and "w" not in task.state.arrays for task in tasks):
             server.step(tasks)
         if not any(task.is_refused for task in tasks):
             break
-        refused = next(task for task in tasks if task.is_refused)
+        first = next(task for task in tasks if task.is_refused)
+        questions = asked(tasks)
+        if left_out:
+            folds = [task.fold._replace(held_out=True) for task in tasks if task.fold]
+            questions = [Asked(fold, refused(t)) for fold, t in zip(folds, left_out, strict=True)]
         instead = [fallback(task, np.zeros(task.problem.layout.size)) for task in tasks]
         if len({task.solver for task in instead}) > 1:  # in some folds nobody sends any
             instead = [gradients_only(task, np.zeros(task.problem.layout.size)) for task in tasks]
-        notes.append(refusal(refused, instead[0], n_clients, in_folds=len(tasks) > 1))
+        notes[:] = [refusal(first, instead[0], why(questions, data, first.solver.min_rows))]
         tasks = instead
-    notes += kept_back(tasks[0], n_clients, in_folds=len(tasks) > 1)
+    notes += kept_back(tasks, data)
     return tasks
 
 

@@ -16,10 +16,9 @@ their place, inverted, makes estimates of 10¹³.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from unpooled._warned import warn
 from unpooled._wording import joined
 from unpooled.exact.shrinkage import Blocks, shrinkage
 from unpooled.exact.site import Site
@@ -98,7 +97,7 @@ def within_matrix(problem: BoundProblem, site: Site, coordinates: Array, H: Floa
 
 
 def absorbed(problem: BoundProblem, w: Float, gradient: Float, names: tuple[str, ...] | None) -> list[str]:
-    """A note, and a warning, on unpenalised columns that are constant, or so within every site.
+    """A note, and a warning, on columns without a penalty that are constant, or so within every site.
 
     Sites answer exact zeros for them, so coefficient and gradient have stayed at exactly zero.
     """
@@ -111,16 +110,19 @@ def absorbed(problem: BoundProblem, w: Float, gradient: Float, names: tuple[str,
     if not columns.size:
         return []
     listed = joined([repr(names[j]) if names else str(j) for j in columns])
-    word, be = ("column", "is") if columns.size == 1 else ("columns", "are")
-    why = "constant: the intercept takes up any effect, so its coefficient is 0; leave the column out."
+    word, be, so, them = ("column", "is", "its coefficient is 0", "it")
+    if columns.size > 1:
+        word, be, so, them = ("columns", "are", "their coefficients are 0", "them")
+    why = f"constant: the intercept takes up any effect, so {so}; leave the {word} out."
     if of_sites:
         why = (
-            "constant within every site: the sites' intercepts take up any effect, so its coefficient is 0. "
-            "To estimate it, give all sites one intercept (intercept=True; site_intercepts=False); otherwise "
-            "leave the column out."
+            f"constant within every site: the sites' intercepts take up any effect, so {so}. To estimate "
+            f"{them}, give all sites one intercept (intercept=True; site_intercepts=False); otherwise leave "
+            f"the {word} out."
         )
-    note = f"{word} {listed}, left unpenalised, {be} {why}"
-    warnings.warn(note, stacklevel=4)
+    free = ", left unpenalised," if len(h.free) < n else ""  # where nothing is penalised, nothing is left so
+    note = f"{word} {listed}{free} {be} {why}"
+    warn(note)
     return [note]
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from unpooled._validation import is_number
+from unpooled._warned import warn
 from unpooled._wording import counted, part_of
 from unpooled.data.base import Data, check_data
 from unpooled.data.folds import BySite
 from unpooled.exact.anderson import AndersonProxGradient
-from unpooled.exact.base import reasons
 from unpooled.exact.choose import choose
 from unpooled.exact.clients import open_clients
 from unpooled.exact.fit import Fit
 from unpooled.exact.prox_newton import ProxNewton
+from unpooled.exact.refusals import Asked, why
 from unpooled.exact.rounds import Server, Solve, columns
 from unpooled.exact.site_intercept import absorbed
 from unpooled.exact.sufficient_statistics import SufficientStatistics
@@ -64,10 +64,10 @@ def solve(
     server.run([task], tol, max_rounds)
     if task.is_refused:
         instead = fallback(task, start)
-        notes.append(refusal(task, instead, data.n_clients))
+        notes = [refusal(task, instead, why(asked([task]), data, task.solver.min_rows))]
         task = instead
         server.run([task], tol, max_rounds)
-    notes += kept_back(task, data.n_clients)
+    notes += kept_back([task], data)
     fit = result(task, server, notes, tol, max_rounds)
     arrays = task.state.arrays
     fit.notes.extend(absorbed(bound, arrays["w"], arrays["gradient"], data.feature_names))
@@ -95,28 +95,33 @@ def check_numbers(tol: Any, max_rounds: Any, min_rows: Any) -> None:
             raise ValueError(f"{name} must be a whole number ≥ {least}, got {number!r}")
 
 
-def refusal(task: Solve, instead: Solve, n_clients: int, in_folds: bool = False) -> str:
-    """Why second-order statistics were not shared; of folds it is each one's rows that count."""
-    least = task.solver.min_rows
-    why = reasons(task.state.arrays["refused"], n_clients, least) + (" in a fold" if in_folds else "")
-    used = "Gradients were used instead"
+def refusal(task: Solve, instead: Solve, because: str) -> str:
+    """A sentence that says which solver could not go on and why, and which one took over."""
+    least, how = task.solver.min_rows, "it needs gradients only"
     if instead.solver.is_second_order:
-        used = "There gradients were used, and the matrices of the others set the steps"
+        how = "the gradients of all clients decide, and the matrices that were sent set the steps"
     return (
-        f"{task.solver.name} was refused, {why}: Gram matrices and Hessians could give "
-        f"rows away there. {used}; min_rows={least} sets the limit."
+        f"{task.solver.name} {task.solver.was} refused because {because}: Gram matrices and Hessians could "
+        f"give rows away there. {instead.solver.name} {instead.solver.was} used instead: {how}; "
+        f"min_rows={least} sets the limit."
     )
 
 
-def kept_back(task: Solve, n_clients: int, in_folds: bool = False) -> list[str]:
+def kept_back(tasks: Sequence[Solve], data: Data) -> list[str]:
     """A sentence where prox-Newton went on without the matrices of some clients."""
-    if "kept_back" not in task.state.arrays:
+    if not any("kept_back" in task.state.arrays for task in tasks):
         return []
-    why = reasons(task.state.arrays["kept_back"], n_clients, task.solver.min_rows)
+    least = tasks[0].solver.min_rows
     return [
-        f"{why}{' in a fold' if in_folds else ''}: Hessians could give rows away there. There gradients were "
-        f"used, and the Hessians of the others set the steps; min_rows={task.solver.min_rows} sets the limit."
+        f"{why(asked(tasks), data, least)}: Hessians could give rows away there. There gradients were used, "
+        f"and the Hessians of the others set the steps; min_rows={least} sets the limit."
     ]
+
+
+def asked(tasks: Sequence[Solve]) -> list[Asked]:
+    """Whose rows each task has asked about, and how many clients refused or kept something back."""
+    states = [(task.fold, task.state.arrays) for task in tasks]
+    return [Asked(fold, a.get("kept_back", a["refused"])) for fold, a in states]
 
 
 def fallback(task: Solve, start: Float) -> Solve:
@@ -180,7 +185,7 @@ def not_converged(tasks: Sequence[Solve], tol: float, rounds: int, n_fits: int =
             f"λ = {worst.problem.problem.penalty.lam:.4g}{where}, has a {found}: {_remedy(worst)}. "
             "The certificates of the result show which"
         )
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    warn(message, ConvergenceWarning)
 
 
 def _remedy(task: Solve) -> str:

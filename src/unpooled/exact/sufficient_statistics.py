@@ -31,6 +31,7 @@ class SufficientStatistics(ExactSolver):
     """One round of Gram matrices; a second one, centred, where a mean is very large beside its spread."""
 
     name: ClassVar[str] = "sufficient statistics"
+    was: ClassVar[str] = "were"
     is_second_order: ClassVar[bool] = True
 
     def is_final(self, state: State) -> bool:

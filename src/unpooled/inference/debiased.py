@@ -34,7 +34,7 @@ from unpooled.inference.entrance import (
     refuse_site_intercepts,
 )
 from unpooled.inference.inquiry import Inquiry
-from unpooled.inference.nodewise import default_lam, nodewise
+from unpooled.inference.nodewise import default_lam, has_inverse, nodewise
 from unpooled.inference.quadratic_model import (
     QuadraticModel,
     from_answers,
@@ -187,15 +187,15 @@ def _solved(inquiry: Inquiry, tol: float, max_rounds: int) -> tuple[Float, Array
 
 def _why_no_estimate(fixed: list[str], problem: Problem) -> str:
     """A sentence on columns that no estimate can be had of, and what to do."""
-    be = "is" if len(fixed) == 1 else "are"
+    be, have, them = ("is", "has", "it") if len(fixed) == 1 else ("are", "have", "them")
     if problem.has_site_intercepts:
         return (
-            f"{joined(fixed)} {be} constant within every site and {'has' if be == 'is' else 'have'} no "
-            "estimate: the sites' intercepts take up any effect. Give all sites one intercept "
-            "(intercept=True; site_intercepts=False) to estimate it"
+            f"{joined(fixed)} {be} constant within every site and {have} no estimate: the sites' intercepts "
+            "take up any effect. Give all sites one intercept (intercept=True; site_intercepts=False) to "
+            f"estimate {them}"
         )
     value = "constant" if problem.intercept else "zero in all rows"
-    return f"{joined(fixed)} {be} {value} and {'has' if be == 'is' else 'have'} no estimate"
+    return f"{joined(fixed)} {be} {value} and {have} no estimate"
 
 
 def _corrected(
@@ -208,22 +208,32 @@ def _corrected(
         return estimate, variance
     place = np.cumsum(known) - 1
     theta, failed = nodewise(model.G[np.ix_(known, known)], place[chosen[able]], lam)
-    if failed:
-        notes.append(f"{counted(failed, 'nodewise regression')} did not converge: raise lam_node")
     own = theta[np.arange(len(theta)), place[chosen[able]]] * np.diag(model.G)[chosen[able]]
     nearly = chosen[able][own * LEFT > 1.0]
-    if nearly.size and lam > 0.0:  # with λ = 0 their intervals are wide, as they should be
-        names, inverse = feature_names(data), ""
-        if data.n_rows >= MANY * data.n_features:
-            inverse = ", or, as there are many more rows than columns, give lam_node=0, which shrinks nothing"
-        notes.append(
-            f"{joined([names[j] for j in nearly])} {'is' if nearly.size == 1 else 'are'} left less than "
-            f"{LEFT:.0%} of the variance by the other columns: almost collinear, and such intervals are too "
-            f"short; leave columns out{inverse}"
-        )
+    if lam > 0.0 and (nearly.size or failed):  # with λ = 0 intervals are wide, as they should be
+        can_invert = data.n_rows >= MANY * data.n_features and has_inverse(model.G[np.ix_(known, known)])
+        notes.append(_why_inexact([feature_names(data)[j] for j in nearly], failed, can_invert))
     estimate[able] = model.w[chosen[able]] + theta @ model.score[known]
     variance[able] = np.sum((theta @ middle[np.ix_(known, known)]) * theta, axis=1)
     return estimate, variance
+
+
+def _why_inexact(nearly: list[str], failed: int, can_invert: bool) -> str:
+    """A sentence on columns that others explain and on regressions that did not converge, with one remedy."""
+    remedy = "leave columns out"
+    if can_invert:
+        remedy += ", or, as there are many more rows than columns, give lam_node=0, which shrinks nothing"
+    elif not nearly:  # else it would shrink still more of what is left
+        remedy += ", or raise lam_node"
+    stopped = f"{counted(failed, 'nodewise regression')} did not converge"
+    if not nearly:
+        return f"{stopped}, as happens where columns are almost collinear: {remedy}"
+    be = "is" if len(nearly) == 1 else "are"
+    return (
+        f"{joined(nearly)} {be} left less than {LEFT:.0%} of the variance by the other columns: almost "
+        "collinear, and such intervals are too short"
+        f"{f' ({stopped})' if failed else ''}; {remedy}"
+    )
 
 
 def _check_options(lam_node: Any, covariance: Any, sigma: Any, base: Any, problem: Problem) -> None:

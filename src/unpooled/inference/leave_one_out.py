@@ -111,8 +111,8 @@ def influence(
         raise ValueError("influence leaves out one site at a time, but the data has only one")
     chosen, notes = choose(bound, solver, min_rows, second_order)
     server = Server(open_clients(engine, data))
-    tasks, _ = fold_tasks(chosen, bound, BySite(), data.n_clients, server)
-    tasks = opened_tasks(tasks, server, notes, data.n_clients)
+    tasks, left_out = fold_tasks(chosen, bound, BySite(), data.n_clients, server)
+    tasks = opened_tasks(tasks, server, notes, data, left_out)
     server.run(tasks, tol, max_rounds)
     for task in tasks:
         if isinstance(task.solver, SufficientStatistics):

@@ -11,6 +11,7 @@ By its optimality condition |Gθ_j − e_j| ≤ λ/τ_j² in every coordinate. �
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -62,13 +63,25 @@ def nodewise(G: Float, columns: Array, lam: float) -> tuple[Float, int]:
     return theta / np.multiply.outer(scale[columns], scale), failed
 
 
-def _inverse(R: Float, columns: Array) -> Float:
+def has_inverse(G: Float) -> bool:
+    """Whether λ = 0 can be asked for."""
+    scale = np.sqrt(np.diag(G))
+    return _factor(G / np.multiply.outer(scale, scale)) is not None
+
+
+def _factor(R: Float) -> Any:
+    """Cholesky's, with its orientation; None where rounding is all that others leave of a column."""
     try:
         factor = linalg.cho_factor(R)
     except linalg.LinAlgError:
-        factor = None
+        return None
     # a pivot's square is what the columns before leave of this one's variance
-    if factor is None or np.square(np.diag(factor[0])).min() < SINGULAR:
+    return None if np.square(np.diag(factor[0])).min() < SINGULAR else factor
+
+
+def _inverse(R: Float, columns: Array) -> Float:
+    factor = _factor(R)
+    if factor is None:
         raise ValueError(
             "lam_node=0 asks for the inverse of the Gram matrix, which is singular: give lam_node > 0"
         )

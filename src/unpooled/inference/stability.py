@@ -70,7 +70,7 @@ def stability_selection(
     server = Server(open_clients(engine, data))
     zero, folds = np.zeros(bound.layout.size), [None, *halves(data, n_subsamples // 2, seed)]
     tasks = [Solve(chosen, bound, chosen.init(bound, zero), fold) for fold in folds]
-    tasks = opened_tasks(tasks, server, notes, data.n_clients)
+    tasks = opened_tasks(tasks, server, notes, data)
     grid = grid_of(tasks[0], server, lambdas, n_lambdas, ratio)
     if isinstance(tasks[0].solver, SufficientStatistics) and _is_separable(tasks[0]):
         kept = np.array([_selected(task, grid, notes) for task in tasks[1:]])

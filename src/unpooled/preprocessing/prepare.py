@@ -36,9 +36,12 @@ def prepare(
     data : rows; with ``FederatedData.from_…(allow_missing=True)`` they may have missing values (NaN).
     center : whether to take off the pooled means. None: where X is dense. CSR rows are never centred, which
         would fill them; with an intercept in the problem the fit is the same up to the penalty's scale.
-    scale : whether to divide by the pooled standard deviations; constant columns keep scale 1.
+    scale : whether to divide by the pooled standard deviations of the observed values; constant columns keep
+        scale 1.
     missing : "refuse", or "mean" for the pooled mean of the observed values, for new rows too: the means are
-        asked for whether or not these rows miss a value.
+        asked for whether or not these rows miss a value. Values are filled in after scaling: a column of
+        which a share q was observed has variance q, not one, and a penalty on it is 1/√q times that after
+        ``SimpleImputer`` and ``StandardScaler``, which scale the filled column.
     site_intercepts : whether ``Prepared.problem`` has an intercept for every site.
     unpenalised : columns, by number or name, that ``Prepared.problem`` leaves without a penalty.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from unpooled._ledger import Ledger
 from unpooled._validation import ClientId, closest
+from unpooled._warned import warn
 from unpooled._wording import counted, joined
 from unpooled.data.base import Data
 from unpooled.engines.remote.summaries import OwnIntercept
@@ -69,11 +69,10 @@ class SiteIntercepts:
         }
         if meant:
             pairs = joined([f"{site!r} for {own!r}" for site, own in meant.items()], most=3)
-            warnings.warn(
+            warn(
                 f"{sum(counts[site] for site in meant)} of {counted(counts.total(), 'row')} have a client id "
                 f"that the fit does not know, but that is written like one it knows ({pairs}): they get the "
-                "mean of the sites' intercepts. Give ids of the same type as in the fit",
-                stacklevel=5,
+                "mean of the sites' intercepts. Give ids of the same type as in the fit"
             )
 
     def shifted(self, by: Any) -> SiteIntercepts:

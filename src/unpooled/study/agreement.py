@@ -12,6 +12,7 @@ from unpooled._wording import counted
 from unpooled.preprocessing.levels import OTHER, Categories
 from unpooled.study.config import Study, StudyError
 from unpooled.study.description import NUMBERS, Description
+from unpooled.study.rare import deals_rows, in_folds, without_folds
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,14 @@ def agree(study: Study, sites: Sequence[Description]) -> Agreement:
     rare = {name for each in sites for name in each.left_out}
     features = tuple(name for name in _features(study, sites, differ) if name not in rare)
     for name in features:
-        _kinds(study, name, sites, differ)
+        _kinds(name, sites, differ)
     differ = {site: reasons for site, reasons in differ.items() if reasons}
     if differ:
         raise DisagreementError(differ)
     if not features:
         raise StudyError(
             f"no column is left: in each, fewer than limits.minimum_rows = {study.minimum_rows} rows of some "
-            "site stand out"
+            f"site{in_folds(study)} stand out"
         )
     categories = tuple(_levels(study, name, sites) for name in features if name in study.categorical)
     return Agreement(features, categories, _classes(study, sites))
@@ -75,21 +76,25 @@ def agree(study: Study, sites: Sequence[Description]) -> Agreement:
 
 def notes(agreement: Agreement, study: Study, sites: Sequence[Description] = ()) -> list[str]:
     """What was agreed on, in words; of rare values also at which sites."""
-    said, least = [], study.minimum_rows
+    said, least, folds = [], study.minimum_rows, in_folds(study)
+    keeps = without_folds(f"those of {least} rows or more")
+    remedy = f" {keeps[0].upper()}{keeps[1:]}." if deals_rows(study) else ""
     for each in agreement.categories:
-        other = f", and 'other' for levels of fewer than {least} rows" if each.has_other else ""
+        other = f", and 'other' for levels of fewer than {least} rows{folds}" if each.has_other else ""
         said.append(
             f"{each.name}: {counted(len(each.levels), 'level')}{other}, reference {each.reference!r}."
         )
         where = [site.site for site in sites if each.name in site.merged]
         if where:
             said.append(
-                f"{each.name}: rows of levels that fewer than {least} have count as the most common level of "
-                f"their site, at {', '.join(where)}."
+                f"{each.name}: rows of levels that fewer than {least} have{folds} count as the most common "
+                f"level of their site, at {', '.join(where)}.{remedy}"
             )
     for name in dict.fromkeys(name for site in sites for name in site.left_out):
         where = [site.site for site in sites if name in site.left_out]
-        said.append(f"{name} was left out: fewer than {least} rows stand out in it at {', '.join(where)}.")
+        said.append(
+            f"{name} was left out: fewer than {least} rows{folds} stand out in it at {', '.join(where)}."
+        )
     if agreement.classes:
         said.append(f"{study.target}: the classes are {listing(agreement.classes)}.")
     return said
@@ -111,7 +116,7 @@ def _features(study: Study, sites: Sequence[Description], differ: dict[str, list
     return tuple(next(names for names in own.values() if set(names) == common))
 
 
-def _kinds(study: Study, name: str, sites: Sequence[Description], differ: dict[str, list[str]]) -> None:
+def _kinds(name: str, sites: Sequence[Description], differ: dict[str, list[str]]) -> None:
     """Texts at some sites and numbers at others are not the same column."""
     alike = {each.site: _sort(each.kinds[name]) for each in sites if name in each.kinds}
     if len(set(alike.values())) < 2:
@@ -135,7 +140,8 @@ def _levels(study: Study, name: str, sites: Sequence[Description]) -> Categories
     has_other = any(name in each.rare for each in sites)
     if not union:
         raise StudyError(
-            f"column {name!r}: no site has a level of {study.minimum_rows} rows, so none is named"
+            f"column {name!r}: no site has a level of {study.minimum_rows} rows"
+            f"{' that has enough in each fold' if deals_rows(study) else ''}, so none is named"
         )
     if has_other and OTHER in union:
         raise StudyError(f"column {name!r} has a level {OTHER!r} of its own beside rare ones: rename it")
@@ -147,7 +153,7 @@ def _classes(study: Study, sites: Sequence[Description]) -> tuple[Any, ...]:
     if not study.is_classifier:
         return ()
     differ: dict[str, list[str]] = {each.site: [] for each in sites}
-    _kinds(study, study.target, sites, differ)
+    _kinds(study.target, sites, differ)
     differ = {site: reasons for site, reasons in differ.items() if reasons}
     if differ:
         raise DisagreementError(differ)

@@ -21,7 +21,7 @@ from unpooled.study.modelling import stated
 from unpooled.study.rare import own_folds
 
 
-class RefusedError(StudyError):
+class NotAllowedError(StudyError):
     """What the coordinator asked and the site does not answer, with the rule that says so."""
 
     def __init__(self, asked: str, rule: str):
@@ -89,9 +89,9 @@ def check_problem(study: Study, agreement: Agreement, given: BoundProblem, *, an
     own = stated(study, agreement)
     lam = getattr(given.problem.penalty, "lam", None)
     if not any_lam and not isinstance(study.lam, str) and lam != study.lam:
-        raise RefusedError(f"λ = {lam!r}", f"model.lambda = {study.lam!r}")
+        raise NotAllowedError(f"λ = {lam!r}", f"model.lambda = {study.lam!r}")
     if given.problem.intercept != own.intercept or given.problem.ball != own.ball:
-        raise RefusedError(
+        raise NotAllowedError(
             f"another intercept, {given.problem.intercept!r}", f"model.intercept = {study.intercept!r}"
         )
     if isinstance(lam, int | float) and lam >= 0.0:
@@ -99,7 +99,7 @@ def check_problem(study: Study, agreement: Agreement, given: BoundProblem, *, an
     laid_out = replace(own.laid_out(*shape_of(agreement)), constrained=given.constrained)
     if not _are_same(given, laid_out):
         what = f"{type(given.problem.loss).__name__} with {type(given.problem.penalty).__name__}"
-        raise RefusedError(f"another problem, {what}", f"model.kind = {study.model!r}")
+        raise NotAllowedError(f"another problem, {what}", f"model.kind = {study.model!r}")
 
 
 def check_fold(study: Study, question: Question) -> None:
@@ -109,16 +109,20 @@ def check_fold(study: Study, question: Question) -> None:
         return
     own = own_folds(study)
     if own is None:
-        raise RefusedError("rows of a fold", f"model.lambda = {study.lam!r} has no folds")
+        raise NotAllowedError("rows of a fold", f"model.lambda = {study.lam!r} has no folds")
     folds, count = own
+    if not isinstance(fold, Fold):
+        raise NotAllowedError(
+            f"the rows of {type(fold).__name__}, which is no fold", f"model.folds = {study.folds!r}"
+        )
     is_number = isinstance(fold.number, int) and 0 <= fold.number < count
-    if not isinstance(fold, Fold) or fold.folds != folds or not is_number:
-        raise RefusedError(
+    if fold.folds != folds or not is_number:
+        raise NotAllowedError(
             f"the rows of {fold.folds!r}, number {fold.number!r}",
             f"model.folds = {study.folds!r} with solver.seed = {study.seed} deals others",
         )
     if fold.held_out and "w" in question.arrays:
-        raise RefusedError(
+        raise NotAllowedError(
             "a gradient of the rows held out in a fold", "a study asks for their losses and moments only"
         )
 
@@ -130,34 +134,34 @@ def check_words(study: Study, question: Question, refuses: Sequence[str]) -> Non
     least = getattr(solver, "min_rows", None)
     if not any(_are_same(solver, each) for each in [*allowed, AndersonProxGradient(min_rows=0)]):
         if any(type(solver) is type(each) for each in allowed) and least != study.minimum_rows:
-            raise RefusedError(
+            raise NotAllowedError(
                 "a Gram matrix or Hessian",
-                f"min_rows={least}, below limits.minimum_rows = {study.minimum_rows}",
+                f"min_rows={least} is not limits.minimum_rows = {study.minimum_rows}",
             )
-        raise RefusedError(f"answers to {type(solver).__name__}", f"solver.method = {study.solver!r}")
+        raise NotAllowedError(f"answers to {type(solver).__name__}", f"solver.method = {study.solver!r}")
     for name, array in question.arrays.items():
         if name not in WORDS or not WORDS[name](question.problem, array):
-            raise RefusedError(f"{name!r} of shape {array.shape}", "no solver of this study asks for that")
+            raise NotAllowedError(f"{name!r} of shape {array.shape}", "no solver of this study asks for that")
         if name in GIVES and array.size:
             if not solver.is_second_order:
-                raise RefusedError(
+                raise NotAllowedError(
                     f"second-order statistics, {GIVES[name]!r}",
                     f"{type(solver).__name__} has no use for them",
                 )
             check_second_order(GIVES[name], (GIVES[name],), refuses)
     if ("tilt" in question.arrays) != ("base" in question.arrays):
-        raise RefusedError("'tilt' without 'base', or the reverse", "one has no meaning without the other")
+        raise NotAllowedError("'tilt' without 'base', or the reverse", "one has no meaning without the other")
     if "models" in question.arrays:
         most = study.n_lambdas
         if question.fold is None or not question.fold.held_out or len(question.arrays["models"]) > most:
-            raise RefusedError("'models'", f"losses are those of rows held out, at {most} points at most")
+            raise NotAllowedError("'models'", f"losses are those of rows held out, at {most} points at most")
 
 
 def check_second_order(what: str, kinds: Sequence[str], refuses: Sequence[str]) -> None:
     """Refuse what this site was told never to send."""
     refused = [kind for kind in refuses if kind in kinds]
     if refused:
-        raise RefusedError(what, f"this site was started with --refuse {','.join(refused)}")
+        raise NotAllowedError(what, f"this site was started with --refuse {','.join(refused)}")
 
 
 def _solvers(study: Study) -> list[type]:

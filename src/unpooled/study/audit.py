@@ -24,7 +24,7 @@ from unpooled.study.envelope import SPEC
 class Audit:
     """A file that grows by a line for each reply; ``values`` writes the numbers themselves too.
 
-    Only its owner can read it, and a link in its place is not followed.
+    A link in its place is not followed.
     """
 
     def __init__(self, path: Path, study: str, site: str, *, values: bool = False):

@@ -71,8 +71,11 @@ class Board:
             self._keep(f"no answer from {who} so far, after {data['seconds']:.0f} s")
         elif event == "gone":
             self._all(data["sites"], "[yellow]not connected[/]")
-            who, are = ", ".join(data["sites"]), "is" if len(data["sites"]) == 1 else "are"
-            self._keep(f"{who} {are} not connected; waiting {data['seconds']:.0f} s for the way back")
+            who, (are, it) = (
+                ", ".join(data["sites"]),
+                ("is", "it") if len(data["sites"]) == 1 else ("are", "them"),
+            )
+            self._keep(f"{who} {are} not connected; waiting {data['seconds']:.0f} s for {it} to reconnect")
         elif event == "back":
             self._all(data["sites"], "[green]back[/]")
             self._keep(f"back: {', '.join(data['sites'])}")

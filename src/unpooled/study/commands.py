@@ -12,10 +12,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from unpooled._wording import escaped
+from unpooled._wording import counted, escaped
 
 app = typer.Typer(help="Coordinate a study across sites.", no_args_is_help=True)
 out = Console(highlight=False)
+DAYS = 365  # that certificates are valid
 
 StudyFile = Annotated[Path, typer.Argument(help="The study's file.", metavar="STUDY")]
 KeysFolder = Annotated[Path, typer.Option("--keys", help="Folder of the keys.")]
@@ -58,8 +59,9 @@ def init(
         found = None if data is None else partial(_columns, data)
         study = answered(given, None if yes else ask, _complain, found)
         writing.write(study, path)
-    out.print(f"[green]✓[/] {path} is written. Read it through: it has more settings than these.")
-    out.print(f"  Next: [bold]unpooled study keys {path}[/]", soft_wrap=True)
+    shown = escaped(str(path))
+    out.print(f"[green]✓[/] {shown} is written. Read it through: it has more settings than these.")
+    out.print(f"  Next: [bold]unpooled study keys {shown}[/]", soft_wrap=True)
 
 
 @app.command()
@@ -69,7 +71,9 @@ def keys(
     host: Annotated[
         list[str] | None, typer.Option(help="More names or addresses of the coordinator.")
     ] = None,
-    days: Annotated[int, typer.Option(min=1, help="How long certificates are valid.")] = 365,
+    days: Annotated[
+        int | None, typer.Option(min=1, help="How long certificates are valid.", show_default=str(DAYS))
+    ] = None,
     site: Annotated[str | None, typer.Option(help="Only this site's key, anew.")] = None,
     ca_passphrase: Annotated[
         bool, typer.Option("--ca-passphrase", help="Ask for a passphrase that locks ca.key.")
@@ -84,29 +88,35 @@ def keys(
         from unpooled.study.keys import make, renew
 
         if site is not None:
-            if host or ca_passphrase:
-                raise StudyError("--site makes one site's key; --host and --ca-passphrase are for all keys")
+            if host or ca_passphrase or days is not None:
+                raise StudyError(
+                    "--site makes one site's key; --host, --days and --ca-passphrase are for all keys"
+                )
             made = renew(study, path, folder, site)
         else:
             secret: bytes | None = None
             if ca_passphrase:  # asked for, because others can read a command line
                 given = typer.prompt("Passphrase of ca.key", hide_input=True, confirmation_prompt=True)
                 secret = str(given).encode()
-            made = make(study, path, folder, days, _hosts(host or []), secret)
+            made = make(study, path, folder, days or DAYS, _hosts(host or []), secret)
         certificate = read_certificate(made.certificate)
     until = f"{certificate.not_valid_after_utc:%d %B %Y}"
     if site is not None:
-        out.print(f"[green]✓[/] A new key of [bold]{site}[/]; the old one is not taken any more")
+        then = "the old one is not accepted from the next start on"
+        out.print(f"[green]✓[/] A new key of [bold]{escaped(site)}[/]; {then}", soft_wrap=True)
         _goes_to(made.site(site), site)
         out.print("  A study that is running takes it once it is stopped and resumed.")
         return
-    out.print(f"[green]✓[/] Keys of the study [bold]{study.name}[/], valid until {until}")
-    out.print(f"  {folder / 'coordinator'}  stays here; the coordinator is known as", soft_wrap=True)
+    out.print(f"[green]✓[/] Keys of the study [bold]{escaped(study.name)}[/], valid until {until}")
+    out.print(
+        f"  {escaped(str(folder / 'coordinator'))}  stays here; the coordinator is known as", soft_wrap=True
+    )
     out.print(f"    {', '.join(hosts_of(certificate))}", soft_wrap=True)
     for each in study.sites:
         _goes_to(made.site(each), each)
     out.print(f"  In it are the site's own key ({study.sites[0]}.key and so on), ca.crt and study.toml.")
-    out.print(f"  Next: [bold]unpooled study run {path} --keys {folder}[/]", soft_wrap=True)
+    next_one = escaped(f"unpooled study run {path} --keys {folder}")
+    out.print(f"  Next: [bold]{next_one}[/]", soft_wrap=True)
     out.print("  and at each site: [bold]unpooled site join --study study.toml --data …[/]", soft_wrap=True)
 
 
@@ -122,7 +132,8 @@ def _hosts(given: list[str]) -> tuple[str, ...]:
 
 
 def _goes_to(folder: Path, site: str) -> None:
-    out.print(f"  {folder}  goes to [bold]{site}[/], by a way that nobody else can read", soft_wrap=True)
+    shown = escaped(str(folder))
+    out.print(f"  {shown}  goes to [bold]{escaped(site)}[/], over a confidential channel", soft_wrap=True)
 
 
 @app.command()
@@ -148,12 +159,13 @@ def run(
         study = load(path)
         folder = results or path.parent / study.results
         out.print(
-            f"Study [bold]{study.name}[/] on {study.address}; at least {study.minimum_sites} sites are needed"
+            f"Study [bold]{escaped(study.name)}[/] on {escaped(study.address)}; "
+            f"at least {counted(study.minimum_sites, 'site')} needed"
         )
         chosen = [] if results is None else [f"--results {results}"]
         chosen += ["--insecure"] if insecure else [f"--keys {keys}"]
         chosen += [] if bind is None else [f"--bind {bind}"]
-        again = " ".join([f"unpooled study run {path}", *chosen, "--resume"])
+        again = escaped(" ".join([f"unpooled study run {path}", *chosen, "--resume"]))
         try:
             ended = coordinate(study, path, folder, None if insecure else keys, out, resume=resume, bind=bind)
         except StoppedError as error:
@@ -171,7 +183,9 @@ def run(
         out.print("[red]✗[/] The results could not be written; above is all of coefficients.csv.")
         out.print(f"  The answers are kept. Make room, then: [bold]{again}[/]", soft_wrap=True)
         raise typer.Exit(3)
-    out.print(f"[green]✓[/] {ended.folder}: coefficients.csv, result.json, summary.txt", soft_wrap=True)
+    names = "coefficients.csv, result.json, summary.txt"
+    names += ", lambdas.csv" if isinstance(study.lam, str) else ""
+    out.print(f"[green]✓[/] {escaped(str(ended.folder))}: {names}", soft_wrap=True)
 
 
 def end_as_interrupted() -> None:
@@ -218,9 +232,20 @@ def _of_file(error: OSError) -> str:
 def _columns(path: Path, target: str) -> list[str]:
     """The columns of a table but the target and what looks like an identifier."""
     from unpooled.study.columns import looks_like_id
+    from unpooled.study.config import StudyError
     from unpooled.study.table import read
 
-    table, kept = read(path), []
+    try:
+        table, kept = read(path), []
+    except StudyError as error:
+        said, found, option = str(error).partition("data.csv = ")
+        if not found:
+            raise
+        option = option.partition(" in this site's")[0]  # whose study.toml is yet to be written
+        raise StudyError(
+            f"{said}study init reads tables with commas, in UTF-8: give --features instead of --data; "
+            f"data.csv = {option} in the file that is written then lets sites use such a table"
+        ) from None
     for name in table.columns:
         why = looks_like_id(name, table)
         if why and name != target:

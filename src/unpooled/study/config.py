@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from unpooled._effort import AT_ONCE, RESTARTS
 from unpooled._validation import closest, listing
 from unpooled.study.checks import Wrong
 from unpooled.study.csv_file import CsvOptions
 from unpooled.study.settings import FEDERATED, KEYS, LOCAL, REQUIRED, SECTIONS, Key
 
-AT_ONCE, RESTARTS = 10, 12  # λ in the same rounds (``path``); starts of a run that diverges (``simulate``)
 AROUND = 200  # requests before and after a fit: moments, the curvature, the start of a path
 
 
@@ -101,7 +101,7 @@ class Study:
     @property
     def attempts(self) -> int:
         """How often everything may begin: once more for each site that is lost for good."""
-        return 1 + len(self.sites) - self.minimum_sites
+        return _attempts(len(self.sites), self.minimum_sites)
 
     @property
     def is_federated(self) -> bool:
@@ -130,12 +130,12 @@ class Study:
         text = json.dumps(self.agreed, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def differences(self, other: Mapping[str, Any]) -> list[str]:
-        """Where another's ``agreed`` differs from this one's, key by key."""
+    def differences(self, other: Mapping[str, Any], where: str = "at the coordinator") -> list[str]:
+        """Where another's ``agreed`` differs from this one's, key by key; ``where`` that one is."""
         mine = self.agreed
         path = {key.field: key.path for key in KEYS}
         return [
-            f"{path[name]} is {mine[name]!r} here and {other.get(name)!r} at the coordinator"
+            f"{path[name]} is {mine[name]!r} here and {other.get(name)!r} {where}"
             for name in mine
             if mine[name] != other.get(name)
         ]
@@ -190,7 +190,7 @@ def needed(fields: Mapping[str, Any]) -> tuple[int, int]:
 
     A site that is lost for good makes everything begin again without it.
     """
-    attempts = 1 + len(fields["sites"]) - fields["minimum_sites"]
+    attempts = _attempts(len(fields["sites"]), fields["minimum_sites"])
     if fields["solver"] in FEDERATED:
         return 1, attempts * (fields["rounds"] * (1 + RESTARTS) + AROUND)
     if not isinstance(fields["lam"], str):
@@ -199,6 +199,10 @@ def needed(fields: Mapping[str, Any]) -> tuple[int, int]:
     if fields["lam"] == "cv":
         questions *= 1 + (len(fields["sites"]) if fields["folds"] == "sites" else fields["folds"])
     return questions, attempts * (groups * fields["max_rounds"] + AROUND)
+
+
+def _attempts(sites: int, least: int) -> int:
+    return 1 + sites - least
 
 
 def _refuse_unknown(given: Mapping[str, Any]) -> None:

@@ -19,7 +19,15 @@ from unpooled._wording import counted
 from unpooled.kernels.arrays import Float
 from unpooled.preprocessing.levels import OTHER
 from unpooled.study.config import Study
-from unpooled.study.rare import USUAL, is_rare, rare_columns, rare_labels, without_rare_levels
+from unpooled.study.rare import (
+    USUAL,
+    deals_rows,
+    in_folds,
+    is_rare,
+    rare_columns,
+    rare_labels,
+    without_rare_levels,
+)
 from unpooled.study.table import Table
 
 HUGE = 1e100  # beyond it a number is taken for a typo
@@ -139,16 +147,16 @@ def unfits(study: Study, table: Table, site: str = "") -> list[Unfit]:
 
 def _rare(study: Study, table: Table, site: str) -> Iterator[Unfit]:
     """Rare values that cannot be left out, or are not to be."""
-    found, least = rarities(study, site, table), study.minimum_rows
+    found, least, folds = rarities(study, site, table), study.minimum_rows, in_folds(study)
     for name, into in found.levels.items():
         if into == OTHER and study.categorical[name] != "agree":
-            yield _both(f"column {name!r} has no level of {least} rows or more")
+            yield _both(f"column {name!r} has only levels of fewer than {least} rows{folds}")
     if study.rare == "refuse":
         for name in found.columns:
-            said = f"in column {name!r} fewer than {least} rows stand out from the rest"
+            said = f"in column {name!r} fewer than {least} rows{folds} stand out from the rest"
             yield Unfit(f'{said}: data.rare = "drop" would leave it out', said)
         for name in (name for name, into in found.levels.items() if into):
-            said = f"column {name!r} has levels that fewer than {least} rows have"
+            said = f"column {name!r} has levels that fewer than {least} rows have{folds}"
             yield Unfit(f'{said}: data.rare = "drop" would merge them', said)
 
 
@@ -250,15 +258,12 @@ def _huge(what: str, values: Float) -> Iterator[Unfit]:
 
 
 def _in_folds(study: Study) -> str:
-    return f", or half as many of them in a fold of {study.folds}" if study.lam == "cv" else ""
+    return f", or half as many of them in a fold of {study.folds}" if deals_rows(study) else ""
 
 
 def _smaller(study: Study) -> str:
-    return (
-        ", or agree on fewer folds or a smaller limits.minimum_rows"
-        if study.lam == "cv"
-        else (", or agree on a smaller limits.minimum_rows")
-    )
+    fewer = "fewer folds or " if deals_rows(study) else ""
+    return f", or agree on {fewer}a smaller limits.minimum_rows"
 
 
 def _both(said: str) -> Unfit:

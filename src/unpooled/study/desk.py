@@ -104,9 +104,9 @@ class StudyDesk:
             raise StudyError("its study.toml is not the coordinator's")
         if envelope.agreement is None:
             raise StudyError(f"a request {request.kind!r} came before the sites had agreed on their columns")
-        is_new = self.policy.request(inner)
+        digest = self.policy.request(inner, _key(envelope))
         reply = self.policy.without_squares(self._prepared(envelope).handle(inner))
-        self.policy.leaving(reply, is_new=is_new)
+        self.policy.leaving(reply, digest)
         return reply
 
     def _prepared(self, envelope: Envelope) -> Desk:
@@ -122,10 +122,10 @@ class StudyDesk:
             check_scaling(self.study, self.site, X, scaling)
             check_center(self.study, envelope.center)
             y = y - (envelope.center or 0.0)
-            self.policy.prepare(envelope)
-            self._say_left_out(agreement)
             prepared = None if scaling is None else (scaling.shift, scaling.scale, scaling.fill)
             data = federated(self.site, X, y, agreement.feature_names, prepared)
+            self.policy.prepare(envelope)  # last: the rows and what was agreed change together
+            self._say_left_out(agreement)
             self._desk = (key, Desk(data, guard=self.policy))
         return self._desk[1]
 
@@ -133,9 +133,7 @@ class StudyDesk:
         if self.note is not None and self._desk is None and self.study.features != "all":
             gone = [name for name in self.study.features if name not in agreement.features]
             if gone:
-                self.note(
-                    f"left out, for at a site too few rows stand out there (data.rare): {listing(gone)}"
-                )
+                self.note(f"left out because too few rows stand out at one site (data.rare): {listing(gone)}")
 
 
 def _printable(said: Any) -> Any:

@@ -145,7 +145,7 @@ def _exact(study: Study, problem: Problem, data: SitesData, *, second_order: boo
         lam=float(whole.lambdas[i]),
         solver=whole.solver,
         certificate=whole.certificates[i],
-        converged=whole.certificates[i].relative <= study.tolerance,
+        converged=bool(whole.converged[i]),
         ledger=whole.ledger,
         notes=[*whole.notes, said],
         curve={"lambda": whole.lambdas.tolist(), "non_zero": whole.n_nonzero.tolist(), **curve},

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from unpooled._effort import AT_ONCE
 from unpooled.engines.remote.messages import Failure, Holder, Reply, Request
 from unpooled.study.config import Study
 from unpooled.study.events import Watch
@@ -19,7 +20,6 @@ from unpooled.study.events import Watch
 ONE = {"SufficientStatistics": 1, "ProxNewton": 6}  # exchanges for one λ
 NEXT = {"SufficientStatistics": 0, "ProxNewton": 3}  # and for each further group of a path
 GRADIENTS, NEXT_GRADIENTS = 20, 12  # the same with gradients
-GROUP = 10  # λ that a path solves in the same exchanges
 MIXED = 1.5  # times as many where some sites keep second-order statistics to themselves
 MANY = 2  # times as many as before are worth a sentence
 LOCAL_STEPS = 17  # exchanges of a solver with rounds besides these: curvature, columns, the objective
@@ -51,7 +51,7 @@ class Forecast:
             return around + study.rounds + LOCAL_STEPS
         fit = float(ONE.get(self.solver, GRADIENTS))
         if isinstance(study.lam, str):
-            groups = math.ceil(study.n_lambdas / GROUP)
+            groups = math.ceil(study.n_lambdas / AT_ONCE)
             fit += (groups - 1) * NEXT.get(self.solver, NEXT_GRADIENTS) + (study.lam == "cv")
         if self.refused and self.solver in ONE:
             fit *= MIXED

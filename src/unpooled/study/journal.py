@@ -190,8 +190,10 @@ class Journal(Through):
         except FileNotFoundError:
             raise StudyError(f"there is nothing to resume in {self.folder}") from None
         except ValueError:
-            raise StudyError(f"{path} is damaged: begin anew, without --resume") from None
-        differ = self.study.differences(found["study"])
+            found = None
+        if not _is_state(found):
+            raise StudyError(f"{path} is damaged: begin anew, without --resume")
+        differ = self.study.differences(found["study"], "in the checkpoint")
         if differ:
             raise StudyError(f"the study in {self.folder} is another one: " + "; ".join(differ))
         if found["versions"] != versions():
@@ -200,6 +202,14 @@ class Journal(Through):
                 "resume with the same versions, or begin anew"
             )
         self.state = found
+
+
+def _is_state(found: Any) -> bool:
+    """Whether the checkpoint's own file says what it should."""
+    if not isinstance(found, dict):
+        return False
+    kinds: dict[str, Any] = {"study": dict, "versions": dict, "without": dict, "sites": list | None}
+    return all(name in found and isinstance(found[name], kind) for name, kind in kinds.items())
 
 
 def unfinished(folder: Path) -> StudyError:

@@ -1,10 +1,10 @@
 """The keys of a study: an authority, the coordinator's certificate, a key pair for each site.
 
 Sites trust the coordinator by its certificate, which the study's own authority signs; the coordinator trusts
-a site by its public key, which it registers. Whoever makes the keys holds the authority; no one else is.
+a site by its public key, which it registers. Whoever makes the keys holds the authority; no one else does.
 
     keys/coordinator/   ca.key ca.crt server.key server.crt sites/<id>.pub
-    keys/<id>/          <id>.key ca.crt study.toml        to hand over to the site, by a way that is safe
+    keys/<id>/          <id>.key ca.crt study.toml        to hand over to the site, confidentially
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def make(
 
 
 def renew(study: Study, path: Path, folder: Path, site: str) -> Keys:
-    """Make one site's key anew, or for the first time; the coordinator takes the old one no longer."""
+    """Make one site's key anew, or for the first time; the old one is not accepted from the next start on."""
     keys = Keys(folder)
     if site not in study.sites:
         known = f"{closest(site, study.sites)}; it has {listing(study.sites)}"
@@ -141,7 +141,12 @@ def check_server(keys: Keys, host: str) -> None:
         own.verify_directly_issued_by(ca)
     except Exception:
         raise StudyError(f"{keys.certificate} was not signed by the authority of {keys.ca}") from None
-    secret = serialization.load_pem_private_key(keys.key.read_bytes(), None)
+    try:
+        secret = serialization.load_pem_private_key(keys.key.read_bytes(), None)
+    except (ValueError, TypeError) as error:
+        raise StudyError(
+            f"{keys.key} is not a private key that `unpooled study keys` made: {error}"
+        ) from None
     if secret.public_key() != own.public_key():
         raise StudyError(f"{keys.key} is not the key of {keys.certificate}")
     if not isinstance(secret, ec.EllipticCurvePrivateKey):

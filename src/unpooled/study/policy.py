@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from unpooled._wording import counted
 from unpooled.data.folds import BySite, Fold
 from unpooled.engines.remote.messages import Reply, Request
 from unpooled.engines.remote.specs import key_of
@@ -23,7 +24,7 @@ from unpooled.exact.clients import Question, Sites
 from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.problem import BoundProblem, Problem
 from unpooled.study.allowed import (
-    RefusedError,
+    NotAllowedError,
     check_fold,
     check_problem,
     check_second_order,
@@ -51,66 +52,71 @@ class Policy:
     def __init__(self, study: Study, site: str, refuses: tuple[str, ...] = ()):
         self.study, self.site, self.refuses = study, site, refuses
         self.seen = Seen(study.minimum_rows)
-        self.requests: set[str] = set()
-        self.numbers = 0
+        self.requests: set[str] = set()  # that came, whether answered or refused
+        self.numbers = 0  # that have left
+        self._left: set[str] = set()  # requests whose answers have
         self._taken: dict[str, set[str]] = {}
         self._dealt: dict[Any, Array] = {}
         self._astray = 0
 
-    def request(self, request: Request) -> bool:
+    def request(self, request: Request, around: str) -> str:
         """Refuse kinds that the study's solver does not ask, and more requests than were agreed on.
 
-        Whether it is new: the same request once more tells nothing more, and does not count.
+        ``around`` is the fingerprint of the envelope. Returns that of both: the same request in the same
+        envelope tells nothing more, and does not count again. A request that is refused later on counts.
         """
         study, spec = self.study, request.spec
         kinds = FEDERATED_KINDS if study.is_federated else EXACT_KINDS
         if request.kind not in kinds:
-            raise RefusedError(
+            raise NotAllowedError(
                 f"{request.kind!r}",
                 f"solver.method = {study.solver!r} asks for {', '.join(map(repr, kinds))} only",
             )
         n_clients, positions = spec.get("n_clients"), request.arrays.get("positions")
         is_whole = isinstance(n_clients, int) and 0 < n_clients <= len(study.sites)
         if not is_whole or positions is None or positions.shape != (1,) or not 0 <= positions[0] < n_clients:
-            raise RefusedError("rows of others than this site", f"the study has {len(study.sites)} sites")
+            raise NotAllowedError(
+                "rows of others than this site",
+                f"expected one position below n_clients, which is {len(study.sites)} at most: "
+                "are the versions the same?",
+            )
         if spec.get("dtype") != "float64":
-            raise RefusedError(f"rows as {spec.get('dtype')!r}", "a study works with float64")
+            raise NotAllowedError(f"rows as {spec.get('dtype')!r}", "a study works with float64")
         if request.kind == "curve":
             check_second_order("products of the curvature", SECOND_ORDER, self.refuses)
         questions = spec.get("questions", ())
         if len(questions) > study.max_questions:
-            raise RefusedError(
+            raise NotAllowedError(
                 f"{len(questions)} questions at once", f"limits.max_questions = {study.max_questions}"
             )
-        digest = key_of(json.loads(json.dumps([request.kind, spec])), request.arrays)
-        if digest in self.requests:
-            return False
-        if len(self.requests) >= study.max_requests:
-            raise RefusedError(
+        digest = key_of(json.loads(json.dumps([around, request.kind, spec])), request.arrays)
+        if digest not in self.requests and len(self.requests) >= study.max_requests:
+            raise NotAllowedError(
                 f"more after {len(self.requests)} requests", f"limits.max_requests = {study.max_requests}"
             )
         self.requests.add(digest)
-        return True
+        return digest
 
     def prepare(self, envelope: Envelope) -> None:
         """Take what was agreed; it may change only where a site is left out and all begins again."""
         assert envelope.agreement is not None
-        self._agreed, arrays = envelope.agreement, envelope.arrays
+        arrays, most = envelope.arrays, self.study.attempts
         center = {name: array for name, array in arrays.items() if name == "center"}
         scaling = {name: array for name, array in arrays.items() if name != "center"}
-        self._take("agreement", json.loads(json.dumps(self._agreed.plain())), {})
-        for what, given in (("scaling", scaling), ("center of the target", center)):
-            if given:
-                self._take(what, None, given)
-
-    def _take(self, what: str, spec: Any, arrays: Arrays) -> None:
-        digest, most, taken = key_of(spec, arrays), self.study.attempts, self._taken.setdefault(what, set())
-        if digest not in taken and len(taken) >= most:
-            raise RefusedError(
-                f"another {what}",
-                f"with limits.minimum_sites = {self.study.minimum_sites} a study begins {most} times at most",
-            )
-        taken.add(digest)
+        given = {"agreement": key_of(json.loads(json.dumps(envelope.agreement.plain())), {})}
+        given |= {"scaling": key_of(None, scaling)} if scaling else {}
+        given |= {"center of the target": key_of(None, center)} if center else {}
+        for what, digest in given.items():
+            taken = self._taken.setdefault(what, set())
+            if digest not in taken and len(taken) >= most:
+                raise NotAllowedError(
+                    f"another {what}",
+                    f"with limits.minimum_sites = {self.study.minimum_sites} a study begins "
+                    f"{counted(most, 'time')} at most",
+                )
+        for what, digest in given.items():  # all of it, or nothing
+            self._taken[what].add(digest)
+        self._agreed = envelope.agreement
 
     def without_squares(self, reply: Reply) -> Reply:
         """A reply without the diagonal of a matrix that this site does not send; solvers can do without."""
@@ -119,18 +125,23 @@ class Policy:
         stay = ("diagonal", "diagonal_rows")
         return Reply(reply.spec, {n: a for n, a in reply.arrays.items() if n.rpartition("/")[2] not in stay})
 
-    def leaving(self, reply: Reply, *, is_new: bool) -> None:
-        """Refuse an answer that makes too many numbers leave in all, or that holds what does not leave."""
+    def leaving(self, reply: Reply, digest: str) -> None:
+        """Refuse an answer that makes too many numbers leave in all, or that holds what does not leave.
+
+        ``digest`` is what ``request`` returned; an answer that has left before counts once.
+        """
         for name in reply.arrays:
             kind = name.rpartition("/")[2]
             if kind in self.refuses:
-                raise RefusedError(f"{kind!r}", f"this site was started with --refuse {kind}")
+                raise NotAllowedError(f"{kind!r}", f"this site was started with --refuse {kind}")
+        is_new = digest not in self._left
         more = sum(int(np.size(array)) for array in reply.arrays.values()) if is_new else 0
         if self.numbers + more > self.study.max_numbers:
-            raise RefusedError(
+            raise NotAllowedError(
                 f"{more} numbers more after {self.numbers}", f"limits.max_numbers = {self.study.max_numbers}"
             )
         self.numbers += more
+        self._left.add(digest)
 
     def ask(self, questions: Sequence[Question], sites: Sites) -> set[int]:
         """Questions of an exact solver; the places of those whose points count as out of range.
@@ -151,13 +162,13 @@ class Policy:
                 self._points(question.problem, points, asked, sites, straight)
                 if "tilt" in given:
                     self._points(question.problem, [given["base"]], asked, sites, given)
-            except RefusedError:
+            except NotAllowedError:
                 if self.study.model != "poisson" or not {"w"} <= set(given) <= TRIAL:
                     raise
                 out_of_range.add(q)
         self._astray = max(0, self._astray + (1 if out_of_range else -1))
         if self._astray > PATIENCE:
-            raise RefusedError("sums at points of its choice", f"they keep resting on {_few(self.study)}")
+            raise NotAllowedError("sums at points of its choice", f"they keep resting on {_few(self.study)}")
         return out_of_range
 
     def collect(self, summary: Any, sites: Sites) -> None:
@@ -165,18 +176,20 @@ class Policy:
         study = self.study
         if isinstance(summary, ColumnSummary):
             if not study.standardise and study.missing == "refuse":
-                raise RefusedError(
+                raise NotAllowedError(
                     "means of columns", f"model.standardise = {study.standardise} has no need of them"
                 )
         elif isinstance(summary, OwnIntercept):
             if study.intercept != "sites":
-                raise RefusedError("this site's intercept", f"model.intercept = {study.intercept!r}")
+                raise NotAllowedError("this site's intercept", f"model.intercept = {study.intercept!r}")
             check_problem(study, self._agreed, summary.problem)
             if not is_vector(summary.problem, summary.flat):
-                raise RefusedError("an intercept at no point", "a point has a number for every coefficient")
+                raise NotAllowedError(
+                    *_no_point("its intercept", summary.flat, (summary.problem.layout.size,))
+                )
             self._points(summary.problem, [summary.flat], self._rows(None, sites), sites)
         else:
-            raise RefusedError(f"a summary {type(summary).__name__}", "no study has it")
+            raise NotAllowedError(f"a summary {type(summary).__name__}", "no study has it")
 
     def train(
         self,
@@ -190,21 +203,21 @@ class Policy:
         """Local steps from w."""
         study, kind = self.study, ALGORITHMS[self.study.solver]
         if (run["batch_size"] or 0) != study.batch_size:
-            raise RefusedError(
+            raise NotAllowedError(
                 f"minibatches of {run['batch_size']} rows", f"solver.batch_size = {study.batch_size}"
             )
         if type(algorithm) is not kind:
-            raise RefusedError(f"steps of {type(algorithm).__name__}", f"solver.method = {study.solver!r}")
+            raise NotAllowedError(f"steps of {type(algorithm).__name__}", f"solver.method = {study.solver!r}")
         own = kind(local_steps=study.local_steps)
         for each in fields(own):
             mine, given = getattr(own, each.name), getattr(algorithm, each.name)
             if mine is not None and mine != given:  # those that are None are chosen by the coordinator
                 name = "solver.local_steps" if each.name == "local_steps" else f"{study.solver}'s {each.name}"
-                raise RefusedError(f"{each.name} = {given!r}", f"{name} = {mine!r}")
+                raise NotAllowedError(f"{each.name} = {given!r}", f"{name} = {mine!r}")
         if run["seed"] != study.seed or run["states"] != "float64":
-            raise RefusedError(f"minibatches of the seed {run['seed']!r}", f"solver.seed = {study.seed}")
+            raise NotAllowedError(f"minibatches of the seed {run['seed']!r}", f"solver.seed = {study.seed}")
         if not isinstance(round, int) or not 0 <= round < study.rounds:
-            raise RefusedError(f"round {round!r}", f"solver.rounds = {study.rounds}")
+            raise NotAllowedError(f"round {round!r}", f"solver.rounds = {study.rounds}")
         check_problem(study, self._agreed, problem, any_lam=True)
         n, rows = sites.sites[0].n_rows, study.batch_size * study.local_steps
         drawn = min(1.0, rows / n) if rows else 1.0
@@ -217,10 +230,21 @@ class Policy:
         if kind == "value":
             shape, b = bound.layout.shape, arrays.get("intercept")
             if arrays["w"].shape != shape or not is_finite(arrays["w"]) or not is_finite(b):
-                raise RefusedError("the loss at no point", "a point has a number for every coefficient")
+                raise NotAllowedError(*_no_point("the loss", arrays["w"], shape))
             self._points(bound, [bound.layout.pack(arrays["w"], b)], self._rows(None, sites), sites)
-        if kind == "curve" and not is_finite(arrays["u"]):
-            raise RefusedError("a product with no vector", "a vector has a number for every coefficient")
+        if kind == "curve":
+            size = shape_of(self._agreed)[0][0] + bool(bound.layout.n_intercepts)
+            if arrays["u"].shape != (size,) or not is_finite(arrays["u"]):
+                raise NotAllowedError(*_no_point("a product of the curvature", arrays["u"], (size,)))
+
+    def tally(self, n_outputs: Any) -> None:
+        """How full the columns are, for a model of so many outputs."""
+        own = shape_of(self._agreed)[1] or 1
+        if type(n_outputs) is not int or n_outputs != own:
+            raise NotAllowedError(
+                f"how full the columns are with {n_outputs!r} outputs",
+                f"model.kind = {self.study.model!r} has {own} here",
+            )
 
     def _rows(self, fold: Fold | None, sites: Sites) -> Array:
         """A mask of the rows that a question is about; a fold and its rest must be large enough each."""
@@ -232,7 +256,7 @@ class Policy:
             self._dealt[key] = fold.folds.of(sites.numbers[0], sites.ids[0], n)
         inside = self._dealt[key] == fold.number
         if not isinstance(fold.folds, BySite) and any(0 < part.sum() < least for part in (inside, ~inside)):
-            raise RefusedError(
+            raise NotAllowedError(
                 f"a fold of {int(inside.sum())} of this site's {n} rows",
                 f"limits.minimum_rows = {least}: use fewer folds, or leave this site out",
             )
@@ -256,8 +280,14 @@ class Policy:
             point = point_of(problem, sites.sites[0], question or {}, w, asked)
             said = self.seen.isolates(point, asked, drawn)
             if said is not None:
-                raise RefusedError("sums at a point of its choice", f"{said} {_few(self.study)}")
+                raise NotAllowedError("sums at a point of its choice", f"{said} {_few(self.study)}")
             self.seen.remember(point, asked)
+
+
+def _no_point(what: str, given: Array, shape: tuple[int, ...]) -> tuple[str, str]:
+    """What was asked at a point that is none, and the rule against it."""
+    wrong = "with NaN or infinite numbers" if given.shape == shape else f"of shape {given.shape}"
+    return f"{what} at a point {wrong}", f"expected {shape} finite numbers: are the versions the same?"
 
 
 def _few(study: Study) -> str:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from unpooled._wording import counted, joined
 from unpooled.data.folds import BySite, Dealt, Folds
 from unpooled.kernels.arrays import Array, Float
 from unpooled.preprocessing.levels import OTHER
@@ -33,12 +35,18 @@ def own_folds(study: Study) -> tuple[Folds, int] | None:
     return Dealt(study.folds, study.seed, study.fold_rows), study.folds
 
 
+def deals_rows(study: Study) -> bool:
+    """Whether folds divide the rows of a site."""
+    found = own_folds(study)
+    return found is not None and not isinstance(found[0], BySite)
+
+
 def row_sets(study: Study, site: str, n_rows: int) -> Iterator[tuple[Array, int]]:
     """The rows that statistics are about, and how many must stand out: all rows, each fold and its rest."""
     least = study.minimum_rows
     yield np.arange(n_rows), least
     found = own_folds(study)
-    if found is not None and not isinstance(found[0], BySite):
+    if found is not None and deals_rows(study):
         folds, half = found[0].of(0, site, n_rows), half_of(least)
         for f in range(found[1]):
             yield np.flatnonzero(folds == f), half
@@ -98,3 +106,44 @@ def without_rare_levels(study: Study, site: str, name: str, labels: Sequence[Any
     if not usual or (is_open and OTHER not in rare_labels(study, site, merged)):
         return merged, OTHER
     return [usual[0][0] if label in rare else label for label in labels], USUAL
+
+
+def in_folds(study: Study) -> str:
+    """What follows "fewer than 10 rows" where rows are dealt into folds."""
+    if not deals_rows(study):
+        return ""
+    return f" (or some, but fewer than {half_of(study.minimum_rows)}, in a fold or outside it)"
+
+
+def without_folds(what: str) -> str:
+    """How to keep what is rare in folds alone."""
+    return f"fewer model.folds may keep {what}, a fixed model.lambda does"
+
+
+def why_left_out(study: Study, site: str, name: str, values: Float) -> str:
+    """A sentence to a site's owner on a column of its table that is rare."""
+    least = study.minimum_rows
+    if is_rare(replace(study, lam=0.0), site, np.where(np.isinf(values), 0.0, values)):
+        return f"column {name!r} will be left out: fewer than {least} rows stand out in it here"
+    return (
+        f"column {name!r} will be left out: in a fold here, or outside it, some rows, but fewer "
+        f"than {half_of(least)}, stand out in it; {without_folds('it')}"
+    )
+
+
+def why_merged(study: Study, site: str, name: str, labels: Sequence[Any]) -> str:
+    """A sentence to a site's owner on the rare levels of a column, with their rows; it stays at the site."""
+    least, rows = study.minimum_rows, Counter(labels)
+    rare = sorted(rare_labels(study, site, labels), key=lambda level: (-rows[level], str(level)))
+    merged, into = without_rare_levels(study, site, name, labels)
+    if into == USUAL:
+        becomes = f"{merged[list(labels).index(rare[0])]!r}, the most common level here"
+    else:
+        becomes = f"{OTHER!r}"
+    listed = joined([f"{level!r} ({counted(rows[level], 'row')})" for level in rare])
+    what, count = ("level", "counts") if len(rare) == 1 else ("levels", "count")
+    rule = f"levels of fewer than {least} rows{in_folds(study)} are merged"
+    said = f"column {name!r}: {what} {listed} {count} as {becomes}, because {rule}"
+    if rows[rare[0]] >= least:
+        said += f"; {without_folds(f'those of {least} rows or more')}"
+    return said

@@ -149,14 +149,17 @@ def table_text(terms: Iterable[Term], with_class: bool) -> str:
 
 
 def write(result: Result, folder: Path) -> list[Path]:
-    """Write coefficients.csv, result.json and summary.txt, each whole or not at all."""
+    """Write coefficients.csv, result.json and summary.txt, each whole or not at all.
+
+    Where several λ were tried, lambdas.csv too.
+    """
     texts = {
         "coefficients.csv": result.csv(),
         "result.json": json_text(result.plain()),
         "summary.txt": result.summary(),
     }
     if result.curve:
-        texts["lambdas.csv"] = _columns(result.curve)
+        texts["lambdas.csv"] = curve_text(result.curve)
     return written(texts, folder)
 
 
@@ -184,7 +187,7 @@ def kept(result: Result, folder: Path, watch: Watch) -> Path | None:
         write(result, elsewhere)
     except (OSError, StudyError):
         return None
-    watch("note", {"text": f"the results are in {elsewhere}: copy them before they are swept away"})
+    watch("note", {"text": f"the results are in {elsewhere}: copy them before the system deletes them"})
     return elsewhere
 
 
@@ -207,10 +210,11 @@ def json_text(plain: Mapping[str, Any]) -> str:
     return text.translate({ord(each): json.dumps(each)[1:-1] for each in controls})
 
 
-def _columns(curve: Mapping[str, list[float]]) -> str:
+def curve_text(curve: Mapping[str, list[float]]) -> str:
+    """What was found at each λ, as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(curve)
+    writer.writerow(map(_cell, curve))
     writer.writerows([repr(value) for value in row] for row in zip(*curve.values(), strict=True))
     return text.getvalue()
 

@@ -68,7 +68,7 @@ KEYS = (
         "rare",
         checks.word("drop", "refuse"),
         "drop",
-        "a column or level in which fewer than minimum_rows rows of a site stand out: left out, or refused",
+        'what few rows of a site or fold have: merge levels, leave out 0/1 and numeric columns; or "refuse"',
     ),
     Key("model", "kind", "model", checks.word(*MODELS), REQUIRED, ", ".join(MODELS)),
     Key(
@@ -79,7 +79,14 @@ KEYS = (
         "cv",
         'a number beside the mean loss of all rows, "path" or "cv"',
     ),
-    Key("model", "standardise", "standardise", checks.flag, True, "penalise columns of mean 0, variance 1"),
+    Key(
+        "model",
+        "standardise",
+        "standardise",
+        checks.flag,
+        True,
+        "penalise columns of mean 0, variance 1 (of values observed)",
+    ),
     Key(
         "model",
         "intercept",
@@ -160,7 +167,7 @@ KEYS = (
         "minimum_rows",
         checks.whole(0),
         10,
-        "at a site; nothing that it sends rests on fewer, and values that fewer have are left out",
+        "at a site; its sums rest on so many (half in a fold), and values that fewer have are left out",
     ),
     Key("limits", "max_questions", "max_questions", checks.whole(1), None, "of one request to a site"),
     Key("limits", "max_requests", "max_requests", checks.whole(1), None, "that a site answers in all"),

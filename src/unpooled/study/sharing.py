@@ -12,7 +12,7 @@ from typing import Any
 
 from unpooled._wording import printable
 from unpooled.study.config import StudyError
-from unpooled.study.results import Result, Term, finite, json_text, table_text, written
+from unpooled.study.results import Result, Term, curve_text, finite, json_text, table_text, written
 
 RESULTS = "results"  # what it is called in the coordinator's last word
 
@@ -36,7 +36,13 @@ def keep(told: Mapping[str, Any], folder: Path) -> list[Path]:
     try:
         plain = given["result"]
         terms = [_term(each) for each in plain["coefficients"]]
-    except (KeyError, TypeError, ValueError) as error:
+        curve = {
+            str(name): [each if isinstance(each, int) else float(each) for each in values]
+            for name, values in plain.get("curve", {}).items()
+        }
+        if len({len(values) for values in curve.values()}) > 1:
+            raise ValueError("columns of different lengths")
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         raise StudyError(f"the coordinator's results cannot be read ({why})") from None
     texts = {
@@ -44,6 +50,8 @@ def keep(told: Mapping[str, Any], folder: Path) -> list[Path]:
         "result.json": json_text(plain),
         "summary.txt": summary_of(told),
     }
+    if curve:
+        texts["lambdas.csv"] = curve_text(curve)
     return written(texts, folder)
 
 

@@ -15,8 +15,9 @@ from unpooled.engines.remote.messages import Reply, Request
 from unpooled.study.columns import id_like, used
 from unpooled.study.config import Study
 from unpooled.study.description import Unfit, rarities
+from unpooled.study.effective import half_of
 from unpooled.study.patience import REFUSED
-from unpooled.study.rare import USUAL
+from unpooled.study.rare import deals_rows, why_left_out, why_merged
 from unpooled.study.rehearsal import NAMES, Rehearsal, words_of
 from unpooled.study.table import Table
 
@@ -45,24 +46,21 @@ def columns(study: Study, table: Table) -> None:
     for name, why in id_like(study, table).items():
         said = f"column {name!r} looks like an identifier ({why}): should it be in the study?"
         out.print(f"  [yellow]![/] {escaped(said)}", soft_wrap=True)
+    half = f" ({half_of(study.minimum_rows)} within a fold)" if deals_rows(study) else ""
     out.print(
         f"  at most {counted(study.max_requests, 'request')} of {counted(study.max_questions, 'question')}, "
-        f"{study.max_numbers:.3g} numbers in all; nothing that rests on fewer than {study.minimum_rows} rows",
+        f"{study.max_numbers:.3g} numbers in all; sums of {counted(study.minimum_rows, 'row')} or more{half}",
         soft_wrap=True,
     )
 
 
 def rare(study: Study, site: str, table: Table) -> None:
     """What takes no part because few rows have it."""
-    found, least = rarities(study, site, table), study.minimum_rows
-    for name in found.columns:
-        said = f"column {name!r} will be left out: fewer than {least} rows stand out in it here"
-        out.print(f"  [yellow]![/] {escaped(said)}", soft_wrap=True)
-    for name, into in found.levels.items():
-        if into:
-            becomes = "the most common level here" if into == USUAL else "'other'"
-            said = f"column {name!r}: rows of levels that fewer than {least} have count as {becomes}"
-            out.print(f"  [yellow]![/] {escaped(said)}", soft_wrap=True)
+    found = rarities(study, site, table)
+    said = [why_left_out(study, site, name, table.numbers(name)) for name in found.columns]
+    merged = [name for name, into in found.levels.items() if into]
+    for each in said + [why_merged(study, site, name, table.labels(name)) for name in merged]:
+        out.print(f"  [yellow]![/] {escaped(each)}", soft_wrap=True)
 
 
 def refused(found: list[Unfit]) -> None:

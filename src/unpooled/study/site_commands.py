@@ -82,10 +82,15 @@ def join(
     with complaints():
         from unpooled.study import showing
         from unpooled.study.audit import Audit
+        from unpooled.study.config import StudyError
         from unpooled.study.desk import StudyDesk
         from unpooled.study.joining import join as take_part
         from unpooled.study.running import refuse_in_clear
 
+        if no_audit and (audit is not None or audit_values):
+            raise StudyError(
+                "--no-audit logs nothing, and --audit and --audit-values say what to log: leave out one"
+            )
         own = None if insecure else key or _key_beside(study)
         asked, name, table, kinds = _opened(study, data, site or (own.stem if own else None), refuse)
         ca = None
@@ -117,7 +122,9 @@ def join(
         out.print(f"[green]✓[/] The study is over: {escaped(ended)}", soft_wrap=True)
         _results(desk.told[-1], study.parent / asked.results / name)
     if log is not None:
-        out.print(f"  What left this site is in {log.path} ({desk.answers} answers).", soft_wrap=True)
+        out.print(
+            f"  What left this site is in {escaped(str(log.path))} ({desk.answers} answers).", soft_wrap=True
+        )
 
 
 def _results(told: Mapping[str, Any], folder: Path) -> None:
@@ -189,13 +196,16 @@ def _approval(*, each: bool) -> Approval:
     from unpooled.study.config import StudyError
 
     if not sys.stdin.isatty():
-        raise StudyError("--approve asks at a terminal, and this command has none")
+        given = "--approve-each" if each else "--approve"
+        raise StudyError(
+            f"{given} asks at a terminal, and this command has none: join from a terminal, or without it"
+        )
 
     def ask(question: str) -> str:
         try:
             return str(typer.prompt(question))
-        except typer.Abort:
-            return "no"
+        except typer.Abort:  # Ctrl-C or SIGTERM, which stop the site; only "no" means no
+            raise KeyboardInterrupt from None
 
     return Approval(ask, lambda text: out.print(escaped(text), soft_wrap=True), each=each)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unpooled._validation import is_number
+from unpooled._warned import warn
 from unpooled.aggregation.privacy.accountant import Accountant
 from unpooled.aggregation.privacy.private_mean import PrivateMean
 from unpooled.aggregation.privacy.spent import Spent
@@ -99,7 +99,7 @@ class CentralDP:
         else:
             noise_multiplier = accountant.noise_multiplier(float(self.epsilon or 0.0), rounds)
         if self.noise_seed is not None:
-            warnings.warn("noise_seed: noise that can be repeated can be taken off again", stacklevel=3)
+            warn("noise_seed: noise that can be repeated can be taken off again")
         return PrivateMean(self, accountant, noise_multiplier, spent)
 
 

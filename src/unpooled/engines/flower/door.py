@@ -87,9 +87,10 @@ class Door(socket.socket):
         return bool(strangers)
 
     def _turn_away(self) -> bool:
-        """Take the next connection with the spare file and close it: or it would be offered for ever.
+        """Take the next connection with the spare file and close it.
 
-        False where the spare file was lost to another thread: then the event loop rests for a moment.
+        Otherwise the loop would be offered it again and again. False where the spare file was lost to another
+        thread: then the event loop rests for a moment.
         """
         if self._spare >= 0:
             os.close(self._spare)

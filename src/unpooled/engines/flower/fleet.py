@@ -142,8 +142,9 @@ class Fleet:
         said = re.sub(r"[^ -~]+", " ", words.decode("latin-1")).strip()
         if answer.status_code in AWAY:
             return UnreachableError(f"{self.address}: {answer.status_code} {said}")
-        if answer.status_code == httpx.codes.UNAUTHORIZED and "date" in answer.headers:
-            ahead = (now() - email.utils.parsedate_to_datetime(answer.headers["date"])).total_seconds()
+        then = _date(answer.headers.get("date", ""))
+        if answer.status_code == httpx.codes.UNAUTHORIZED and then is not None:
+            ahead = (now() - then).total_seconds()
             if CLOCK in said or not -BEHIND < ahead < AHEAD:
                 way = "ahead of" if ahead > 0 else "behind"
                 return ClockError(
@@ -166,6 +167,15 @@ class Fleet:
 def now() -> datetime.datetime:
     """The time by this machine's clock."""
     return datetime.datetime.now(datetime.UTC)
+
+
+def _date(header: str) -> datetime.datetime | None:
+    """When an answer was given, by the clock of whoever gave it; None where that cannot be read."""
+    try:
+        then = email.utils.parsedate_to_datetime(header)
+    except (ValueError, OverflowError):
+        return None
+    return then if then.tzinfo is not None else None
 
 
 def _root(error: BaseException) -> BaseException:

@@ -39,7 +39,7 @@ PAUSE = 0.02
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-log = logging.getLogger("unpooled.flower")
+log = logging.getLogger("unpooled.runs.flower")
 
 
 class Gateway:
@@ -68,7 +68,7 @@ class Gateway:
             lifespan="off",
             ws="none",
             log_config=None,
-            log_level="critical",  # what strangers send is no concern of the terminal's
+            log_level="critical",  # what strangers send is not shown on the terminal
             access_log=False,
             proxy_headers=False,
             server_header=False,
@@ -188,5 +188,5 @@ async def _sweep(door: Door) -> None:
 
 
 def _log(loop: asyncio.AbstractEventLoop, what: dict[str, Any]) -> None:
-    """What goes wrong with a single connection is no concern of the terminal's."""
+    """What goes wrong with a single connection is logged, not shown on the terminal."""
     log.info("%s: %r", what.get("message"), what.get("exception"))

@@ -16,12 +16,15 @@ def post(
     grid: Any,
     requests: Mapping[int, Request],
     seconds: float,
-    record: Callable[[Request], Any] = request_record,
+    record: Callable[[int, Request], Any] = lambda node, request: request_record(request),
 ) -> dict[str, int]:
-    """Send each node its request; the messages' ids with their nodes. Who cannot be sent to is left out."""
+    """Send each node its request; the messages' ids with their nodes. Who cannot be sent to is left out.
+
+    ``record`` makes the record of the request to a node.
+    """
     messages = [
         app().Message(
-            content=record(request),
+            content=record(node, request),
             dst_node_id=node,
             message_type="train" if request.kind == "train" else "query",
             ttl=seconds + LEEWAY,

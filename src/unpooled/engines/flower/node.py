@@ -31,7 +31,7 @@ PIECE_LOOKS = 300  # for a piece of a message that is on its way from the server
 MOST_BYTES = 2**30  # of a message
 
 Say = Callable[[str], None]
-log = logging.getLogger("unpooled.flower")
+log = logging.getLogger("unpooled.runs.flower")
 
 
 class Node:
@@ -108,7 +108,7 @@ class Node:
             log.warning("a message is not answered: %s", error)  # its run may have ended meanwhile
         except FleetError:
             raise
-        except Exception as error:  # no SuperLink sends such a thing, and none shall end a site
+        except Exception as error:  # no SuperLink sends such a thing, and it must not end a site
             log.exception("a message is not answered")
             self.say(f"refused: a message that cannot be read or answered ({type(error).__name__})")
 
@@ -126,7 +126,7 @@ class Node:
             content = self._content(message.metadata.run_id, tree)
             request = request_of(content)
             if self.authority is not None and request.kind != HELLO.kind:
-                self.authority.check(content)
+                self.authority.check(content, self.name, message.metadata.run_id)
         except FleetError:
             raise
         except Exception as error:  # whatever it is, it is none of the requests that are answered here

@@ -1,13 +1,17 @@
 """Signatures under questions and answers: the coordinator's under the one, the site's under the other.
 
 A site answers a question if a certificate of the study's authority goes with it and its key has signed all
-that is asked. So nobody else at the coordinator's machine, where Flower's port takes orders from anyone, can
-ask. Under an answer is signed: the site's id, the message that it answers (its number, and all that it asks),
-and all that the answer says. So nobody can answer for a site, and no answer does for another question.
+that is asked, whom, and in which run. So nobody else at the coordinator's machine, where Flower's port takes
+orders from anyone, can ask, nor send a recorded question to another site or in a run of their own. The same
+question may come again within its run; its answer tells nothing new.
+
+Under an answer is signed: the site's id, the message that it answers (its number, and all that it asks), and
+all that the answer says. So nobody can answer for a site, and no answer does for another question.
 """
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 from collections.abc import Mapping
@@ -34,9 +38,9 @@ class Signer(NamedTuple):
     key: ec.EllipticCurvePrivateKey
     certificate: bytes  # PEM
 
-    def sign(self, record: Any) -> Any:
-        """The record of a question, signed."""
-        record[SPEC][SIGNATURE] = self.key.sign(_question(record), SCHEME)
+    def sign(self, record: Any, site: Holder, run: int) -> Any:
+        """The record of a question to a site in a run of Flower's, signed."""
+        record[SPEC][SIGNATURE] = self.key.sign(_question(record, site, run), SCHEME)
         record[SPEC][CERTIFICATE] = self.certificate
         return record
 
@@ -47,14 +51,22 @@ class Authority:
     def __init__(self, certificate: bytes):
         self.certificate = x509.load_pem_x509_certificate(certificate)
         self._known: tuple[bytes, ec.EllipticCurvePublicKey] | None = None
+        self._dates: tuple[datetime.datetime, datetime.datetime]
 
-    def check(self, record: Any) -> None:
-        """Refuse a question that the coordinator has not signed."""
+    def check(self, record: Any, site: Holder, run: int) -> None:
+        """Refuse a question that the coordinator has not signed, or not for this site and this run."""
         try:
             head = record[SPEC]
-            self._key(head[CERTIFICATE]).verify(head[SIGNATURE], _question(record), SCHEME)
+            self._key(head[CERTIFICATE]).verify(head[SIGNATURE], _question(record, site, run), SCHEME)
         except (InvalidSignature, x509.ExtensionNotFound, KeyError, TypeError, ValueError):
-            raise ForgedError("a question that the coordinator's key has not signed") from None
+            raise ForgedError(
+                f"a question that the coordinator's key has not signed for {site} in this run"
+            ) from None
+        first, last = self._dates
+        if not first <= datetime.datetime.now(datetime.UTC) <= last:
+            raise ForgedError(
+                f"a question under a certificate that is valid from {first:%d %B %Y} to {last:%d %B %Y} only"
+            )
 
     def _key(self, certificate: bytes) -> ec.EllipticCurvePublicKey:
         """The key of a certificate that the authority has signed for a server."""
@@ -68,6 +80,7 @@ class Authority:
             if not isinstance(key, ec.EllipticCurvePublicKey):
                 raise ValueError("it is not a key on an elliptic curve")
             self._known = certificate, key
+            self._dates = own.not_valid_before_utc, own.not_valid_after_utc
         return self._known[1]
 
 
@@ -83,10 +96,10 @@ class Signatures:
     def __init__(self, keys: Mapping[Holder, ec.EllipticCurvePublicKey], signer: Signer | None = None):
         self.keys, self.signer = dict(keys), signer
 
-    def record(self, request: Request) -> Any:
-        """The record of a request, signed where there is a key to sign with."""
+    def record(self, request: Request, site: Holder, run: int) -> Any:
+        """The record of a request to a site in a run, signed where there is a key to sign with."""
         record = request_record(request)
-        return record if self.signer is None else self.signer.sign(record)
+        return record if self.signer is None else self.signer.sign(record, site, run)
 
     def check(self, site: Holder, request: Request, message: Any) -> None:
         """Refuse a reply to ``request`` that the site has not signed."""
@@ -100,8 +113,8 @@ class Signatures:
             ) from None
 
 
-def _question(record: Any) -> bytes:
-    return json.dumps(["unpooled question", _digest(record)]).encode()
+def _question(record: Any, site: Holder, run: int) -> bytes:
+    return json.dumps(["unpooled question", site, run, _digest(record)]).encode()
 
 
 def _answer(reply: Any, asked: Any, number: str) -> bytes:

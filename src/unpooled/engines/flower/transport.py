@@ -4,7 +4,7 @@ Where the seconds of a round go with Flower's own SuperNodes: one that has nothi
 every 3 s, starts a new process for each, and looks every 0.5 s whether that has answered. None of it can be
 set. What can be is: here replies are looked for every ``poll_seconds`` (Flower's own loop waits 3 s), and a
 SuperNode looks every ``environment.POLL_SECONDS`` for a process to start (Flower's own: 1 s). The sites of a
-study have a ``node`` of ours, which takes part of a second.
+study have a ``node`` of ours, with which an exchange takes 0.3 to 2.5 s.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SLOW_SECONDS = 30.0  # after which it is told for whom an exchange waits
 Tell = Callable[[str, Mapping[str, Any]], None]
 """Told "waiting", "gone" and "back", with ``sites``, and ``seconds`` for which they are waited for."""
 
-log = logging.getLogger("unpooled.flower")
+log = logging.getLogger("unpooled.runs.flower")
 
 
 class GridTransport:
@@ -175,9 +175,14 @@ class Exchange:
         there = {places[name].node: name for name in sorted(self.gone) if name in places}
         seconds = max(0.0, self.closing - time.monotonic())
         requests = {node: self.requests[name] for node, name in there.items()}
-        signatures = self.transport.signatures
-        record = request_record if signatures is None else signatures.record
-        for number, node in post(self.transport.grid, requests, seconds, record).items():
+        grid, signatures = self.transport.grid, self.transport.signatures
+
+        def record(node: int, request: Request) -> Any:
+            if signatures is None:
+                return request_record(request)
+            return signatures.record(request, there[node], grid.run.run_id)
+
+        for number, node in post(grid, requests, seconds, record).items():
             name = there[node]
             self.asked[number] = name, places[name]
             self.gone.remove(name)

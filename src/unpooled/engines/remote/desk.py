@@ -39,7 +39,10 @@ REMEMBERED = 256  # objects that were built for requests, and are kept for the n
 
 
 class Guard(Protocol):
-    """Who is told what a request means before anything is computed for it, and raises where it may not be."""
+    """Is told what a request means before anything is computed for it, and raises where it may not be.
+
+    Of every request but ``describe``, which asks for names and sizes.
+    """
 
     def ask(self, questions: Sequence[Question], sites: Sites) -> set[int]:
         """Questions of exact solvers; the places of those at points out of range, where all is infinite."""
@@ -61,12 +64,16 @@ class Guard(Protocol):
     def about(self, kind: str, problem: Problem, arrays: Arrays, sites: Sites) -> None:
         """Requests of the other kinds that are about a problem."""
 
+    def tally(self, n_outputs: Any) -> None:
+        """How full the columns are, for a model of so many outputs."""
+
 
 class Desk:
     """The clients of ``data`` at their holder. ``handle`` raises where a request cannot be answered.
 
     ``threads`` as in ``engines.Local``. A desk ``trusted`` unpickles a user's own objects. ``mapped`` says
-    whether rows came from mapped files, where they are no longer. A ``guard`` decides what is answered.
+    whether rows came from mapped files, where they are no longer. A ``guard`` decides what is answered,
+    ``describe`` excepted.
     """
 
     def __init__(
@@ -140,6 +147,8 @@ class Desk:
         return Reply({"outputs": outputs, "complaints": complaints}, {})
 
     def _tally(self, spec: Mapping[str, Any], arrays: Arrays) -> Reply:
+        if self.guard is not None:
+            self.guard.tally(spec["n_outputs"])
         data = self._data(spec)
         several = int(spec["n_outputs"]) >= SEVERAL
         counts = tally(flat_rows(data), data.offsets, np.arange(data.n_clients), several)
@@ -161,7 +170,7 @@ class Desk:
         names = list(loops.algorithm.uploads)
         told = {"round": spec["round"], "names": names}
         if loops.names_features(problem):
-            return Reply(told, {"clients": cohort} | _compact(loops, now, cohort, len(names)))
+            return Reply(told, {"clients": cohort} | _compact(loops, now, cohort))
         memory, names_of = self._recalled(run, key, arrays, own, loops), [self.data.ids[j] for j in own]
         [(_, up, _)] = loops.whole(now, cohort, memory, None)  # one part
         sent: Arrays = {"clients": cohort, "up": up}
@@ -301,7 +310,7 @@ def _named(spec: Any) -> set[str]:
     return set[str]().union(*map(_named, spec)) if isinstance(spec, list) else set()
 
 
-def _compact(loops: Loops, now: Any, cohort: Array, n_vectors: int) -> Arrays:
+def _compact(loops: Loops, now: Any, cohort: Array) -> Arrays:
     """Sparse uploads without the room that they were given."""
     n_outputs, n_intercepts = now.draws.n_outputs, loops.layout.n_intercepts
     [(_, uploads)] = loops.touched(now, cohort, np.empty(0, np.int64), None)
