@@ -148,8 +148,8 @@ TOLERANCE = {subgradients: 1e-7}  # of the largest entry of an array; 1e-10 othe
 def kernels():
     """The names of all kernels of the package by the code of their source.
 
-    They are what ``@kernel`` and ``@apart`` mark, in modules and in records, and loops over threads. Those in
-    explicit vectors have no source that could run: their twins in plain loops run for them.
+    They are what ``@kernel`` and ``@outlined`` mark, in modules and in records, and loops over threads. Those
+    in explicit vectors have no source that could run: their twins in plain loops run for them.
     """
     modules = [importlib.import_module(part.name) for part in pkgutil.walk_packages(up.__path__, "unpooled.")]
     found, in_vectors = {}, set()

@@ -195,15 +195,15 @@ def test_only_what_is_ours_and_takes_a_while_is_said(monkeypatch, capsys):
 
 NAMED = """
 import numpy as np
-from unpooled.kernels.outlined import apart
+from unpooled.kernels.outlined import outlined
 from unpooled.kernels.compile import kernel
-@apart("f8(f8[::1], i8)")
+@outlined("f8(f8[::1], i8)")
 def inner(x, power):
     total = 0.0
     for j in range(x.size):
         total += x[j] ** power
     return total
-@apart("UniTuple(f8, 2)(f8[::1])")
+@outlined("UniTuple(f8, 2)(f8[::1])")
 def outer(x):
     x[0] = inner(x, 2)
     return x[0], inner(x, 1)

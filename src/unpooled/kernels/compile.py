@@ -7,7 +7,7 @@
 - A test calls ``f.py_func``: the source runs as it stands. With ``UNPOOLED_COMPILE=off`` in the environment
   everything does, so that a debugger or a coverage tool sees inside.
 
-A long kernel would be optimised anew in each of its callers; ``apart`` has it compiled once.
+A long kernel would be optimised anew in each of its callers; ``outlined`` has it compiled once.
 
 A loss, a penalty or an algorithm's local loop reaches compiled code as a *record*: a NamedTuple whose
 fields are numbers and arrays and whose methods are kernels. ``prox = method("prox")`` makes a function
@@ -120,7 +120,7 @@ class Vectorised:
     """A kernel in plain loops, or the one of the same name in ``module``.
 
     Compiled code takes the latter where the host has vectors for its arguments: by name, where the module's
-    ``APART`` has it for these types (see ``apart``).
+    ``OUTLINED`` has it for these types (see ``outlined``).
     """
 
     def __init__(self, plain: Kernel, module: str):
@@ -138,13 +138,13 @@ class Vectorised:
         if not simd.fits(*args):
             return self.plain
         inlined: Kernel = getattr(self._vectors(), self.name)
-        return next((by_itself for by_itself in self._apart() if by_itself.fits(args)), inlined)
+        return next((by_itself for by_itself in self._outlined() if by_itself.fits(args)), inlined)
 
     def _vectors(self) -> Any:
         return import_module(f"unpooled.kernels.{self.module}")
 
-    def _apart(self) -> Any:
-        return getattr(self._vectors(), "APART", {}).get(self.name, ())
+    def _outlined(self) -> Any:
+        return getattr(self._vectors(), "OUTLINED", {}).get(self.name, ())
 
 
 def vectorised(plain: Kernel, module: str = "vector_products") -> Vectorised:
@@ -239,7 +239,7 @@ def kept(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options:
 
 
 def _find_named_before_reading(cache: Any) -> None:
-    """Whatever is read from disk may call kernels by name (see ``apart``): they are found first.
+    """Whatever is read from disk may call kernels by name (see ``outlined``): they are found first.
 
     Where nothing is kept on disk the cache is one that never has anything.
     """

@@ -1,7 +1,7 @@
 """Kernels that are compiled once, by themselves, and called by name.
 
 What calls an ordinary kernel takes it in and optimises it anew, at each of the levels between an engine and a
-penalty's loops. That is worth it for short ones. A long one, marked ``@apart(signature)``, is compiled for
+penalty's loops. That is worth it for short ones. A long one, marked ``@outlined(signature)``, is compiled for
 one set of argument types, and its callers hold no more than its name.
 
 Its address must be known to the process before a caller runs. When a caller is compiled, so is it; a mark on
@@ -19,10 +19,10 @@ from typing import Any
 
 from unpooled.kernels.compile import OPTIONS, Kernel, _cache_directory, _digest, _numba, compiles, kept
 
-_known: dict[str, Apart] = {}  # by symbol
+_known: dict[str, Outlined] = {}  # by symbol
 
 
-class Apart(Kernel):
+class Outlined(Kernel):
     """A kernel for one set of argument types, called by name."""
 
     def __init__(self, py_func: Callable[..., Any], signature: str, variant: str = ""):
@@ -97,14 +97,14 @@ class Apart(Kernel):
         return _numba().njit(**OPTIONS)(lambda *args: call(args))
 
 
-def apart(signature: str) -> Callable[[Callable[..., Any]], Apart]:
+def outlined(signature: str) -> Callable[[Callable[..., Any]], Outlined]:
     """Mark a function of the numba subset as a kernel that is compiled by itself, for these arguments."""
-    return lambda py_func: Apart(py_func, signature)
+    return lambda py_func: Outlined(py_func, signature)
 
 
-def for_floats(kernel: Kernel, signature: str) -> tuple[Apart, ...]:
+def for_floats(kernel: Kernel, signature: str) -> tuple[Outlined, ...]:
     """A kernel apart for float32 and for float64, which ``{f}`` stands for in the signature."""
-    return tuple(Apart(kernel.py_func, signature.format(f=f), f".{f}") for f in ("f4", "f8"))
+    return tuple(Outlined(kernel.py_func, signature.format(f=f), f".{f}") for f in ("f4", "f8"))
 
 
 def find_named() -> None:
@@ -126,11 +126,11 @@ def _import_for(symbol: str) -> None:
             return
 
 
-def _called(kernel: Kernel) -> Iterator[Apart]:
+def _called(kernel: Kernel) -> Iterator[Outlined]:
     """The kernels apart that one calls, also through others."""
     for name in kernel.py_func.__code__.co_names:
         other = kernel.py_func.__globals__.get(name)
-        if isinstance(other, Apart):
+        if isinstance(other, Outlined):
             yield other
         elif isinstance(other, Kernel):
             yield from _called(other)

@@ -187,7 +187,7 @@ def sparse_adjoint(
 
 
 NON_ZEROS = "{f}[::1], u2[::1], i8[::1], i8[::1]"
-APART = {
+OUTLINED = {
     "sparse_margins": for_floats(sparse_margins, f"void({NON_ZEROS}, {{f}}[::1], i8, {{f}}[:, ::1])"),
     "sparse_adjoint": for_floats(sparse_adjoint, f"void({NON_ZEROS}, {{f}}[:, ::1], {{f}}[::1], i8)"),
 }

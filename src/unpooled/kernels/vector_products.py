@@ -178,7 +178,7 @@ def adjoint(X: Array, batch: Array, Z: Array, G: Array) -> None:
                 outer_1_left(X, batch, Z, c, j, G)
 
 
-APART = {
+OUTLINED = {
     "margins": for_floats(margins, "void({f}[:, ::1], i8[::1], {f}[::1], {f}[:, ::1])"),
     "adjoint": for_floats(adjoint, "void({f}[:, ::1], i8[::1], {f}[:, ::1], {f}[::1])"),
 }

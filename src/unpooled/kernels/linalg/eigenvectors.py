@@ -13,14 +13,14 @@ import numpy as np
 
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
-from unpooled.kernels.outlined import apart
+from unpooled.kernels.outlined import outlined
 
 ROUNDING = 2.0**-53
 TINY = 1e-290  # squares below it are zero: their inverses overflow
 MAX_STEPS = 30  # QL steps for one eigenvalue; two are usual
 
 
-@apart("b1(f8[:, ::1], f8[:, ::1])")
+@outlined("b1(f8[:, ::1], f8[:, ::1])")
 def eigenvectors(G: Array, Q: Array) -> bool:
     """Write orthonormal eigenvectors into the rows of Q, so that Q G Qᵀ is diagonal; G is destroyed.
 

@@ -10,10 +10,10 @@ import math
 
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
-from unpooled.kernels.outlined import apart
+from unpooled.kernels.outlined import outlined
 
 
-@apart("i8(f8[:, ::1], f8[:, ::1], f8[::1], f8, f8, b1)")
+@outlined("i8(f8[:, ::1], f8[:, ::1], f8[::1], f8, f8, b1)")
 def sweep(B: Array, Q: Array, square: Array, t: float, allowed: float, tail: bool) -> int:
     """Rotate pairs of rows of B and Q once; return how many were rotated.
 

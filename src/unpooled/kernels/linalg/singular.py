@@ -18,7 +18,7 @@ from unpooled.kernels.linalg.jacobi import sweep
 from unpooled.kernels.linalg.residuals import error_bound, rounding
 from unpooled.kernels.linalg.simplex import multiplier
 from unpooled.kernels.linalg.wide import assemble, gram, lay_flat, power_of_two, widen
-from unpooled.kernels.outlined import apart
+from unpooled.kernels.outlined import outlined
 
 MAX_SWEEPS = 12
 MODERATE = 256  # rows or columns, up to which the loops here are faster than LAPACK
@@ -47,7 +47,7 @@ def nuclear_norm(a: Array, rows: int, columns: int) -> float:
     return float(norm)
 
 
-@apart("UniTuple(f8, 3)(f8[::1], i8, i8, f8, f8, f8, i8, b1, f8[::1])")
+@outlined("UniTuple(f8, 3)(f8[::1], i8, i8, f8, f8, f8, i8, b1, f8[::1])")
 def shrink(
     a: Array,
     rows: int,

@@ -19,7 +19,7 @@ from unpooled.kernels.linalg.eigenvectors import eigenvectors
 from unpooled.kernels.linalg.residuals import error_bound, rounding
 from unpooled.kernels.linalg.singular import SINGLE, shrunk
 from unpooled.kernels.linalg.wide import assemble, lay_flat, power_of_two, widen
-from unpooled.kernels.outlined import apart
+from unpooled.kernels.outlined import outlined
 
 FIRST_BLOCK = 16
 SPARE = 6  # rows of the block beyond the rank, so that the last ones converge
@@ -39,7 +39,7 @@ def shrunk_partially(a: Array, rows: int, columns: int, lam: float, out: Array) 
         shrunk(a, rows, columns, lam, math.inf, out)
 
 
-@apart("f8(f8[::1], i8, i8, f8, f8, f8[::1])")
+@outlined("f8(f8[::1], i8, i8, f8, f8, f8[::1])")
 def shrink_partially(a: Array, rows: int, columns: int, lam: float, tolerance: float, out: Array) -> float:
     """argmin ½‖X − A‖² + λ‖X‖_*, for matrices that lie flat; returns a bound on ‖X − X*‖_F.
 
