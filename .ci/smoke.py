@@ -15,9 +15,7 @@ def main() -> None:
     assert run.status == "completed", run.message
     reached, least = run.history["objective"][-1], best.certificate.objective
     assert reached < 1.05 * least, (reached, least)
-    print(
-        f"unpooled {up.__version__} on {sys.platform}: {reached:.6g}, {least:.6g} exactly"
-    )
+    print(f"unpooled {up.__version__} on {sys.platform}: {reached:.6g}, {least:.6g} exactly")
 
 
 if __name__ == "__main__":

@@ -20,18 +20,10 @@ from unpooled.engines.remote.direct import Direct
 from unpooled.exact.clients import OracleClients
 from unpooled.exact.fista import Fista
 
-pytestmark = pytest.mark.skipif(
-    os.name == "nt", reason="os.kill ends a process there instead of interrupting it"
-)
-
-
-@pytest.fixture(autouse=True)
-def at_a_terminal():
-    """Where the tests run in the background, SIGINT may be ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    signal.signal(signal.SIGINT, before)
+pytestmark = [
+    pytest.mark.skipif(os.name == "nt", reason="os.kill ends a process there instead of interrupting it"),
+    pytest.mark.usefixtures("at_a_terminal"),
+]
 
 
 def press(signum=signal.SIGINT):
