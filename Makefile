@@ -1,6 +1,8 @@
 # Two commands work from a clean clone, with Python 3.11 or later and nothing else installed:
 #   make demo   installs into .venv, runs two experiments of the paper, says where their reports are
 #   make test   installs into .venv and runs linters, type checker and the whole test suite
+# and one for the inner loop, which is the first half of the tests of make test:
+#   make quick  runs every test that is not marked slow; a new test file is in it unless it is marked
 # and one that measures, with its peers (2 GB) in an environment of their own:
 #   make bench  installs into .venv-bench, prints a table of ratios and writes it to out/bench
 #               (BENCH="--quick", BENCH="--only speed", BENCH="--data …", see docs/performance.md)
@@ -12,21 +14,26 @@ BIN := .venv/bin
 TORCH ?=
 BENCH ?=
 
-.PHONY: demo test lint tests bench check-statistics clean
+.PHONY: demo test lint quick rest bench check-statistics clean
 
 demo: .venv/installed
 	$(BIN)/unpooled reproduce lasso --quick
 	$(BIN)/unpooled reproduce digits --seeds 1
 
-test: lint tests
+test: lint quick rest  # each test once: quick and rest share no test
 
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-tests: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+quick: .venv/installed
+	$(PYTEST) -m "not slow and not statistics"
+
+rest: .venv/installed
+	$(PYTEST) -m "slow and not statistics"
 
 check-statistics: .venv/installed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m statistics tests/inference/test_statistics.py

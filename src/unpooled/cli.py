@@ -76,7 +76,6 @@ def reproduce(
 ) -> None:
     """Run an experiment of the paper and compare it with the expected values."""
     from unpooled.experiments.experiment import available
-    from unpooled.experiments.keyboard import StoppedError
     from unpooled.report import reproduce as work
 
     if name != "all" and name not in available():
@@ -98,7 +97,7 @@ def reproduce(
                 missing.append(each)
             if name == "all":
                 out.print()
-    except StoppedError:
+    except KeyboardInterrupt:
         again = request.command(name, resume=True)
         out.print(f"Interrupted. To go on: [bold]{again}[/]", soft_wrap=True)
         raise typer.Exit(130) from None

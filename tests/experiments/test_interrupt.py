@@ -2,12 +2,9 @@
 
 import contextlib
 import os
-import select
 import signal
-import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -15,8 +12,7 @@ import numpy as np
 import pytest
 
 import unpooled as up
-from unpooled.experiments import read, workers
-from unpooled.experiments.keyboard import StoppedError, heard
+from unpooled.experiments import read
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups to send SIGINT to")
 
@@ -94,89 +90,3 @@ def test_interrupted_while_the_workers_are_born(tmp_path, after):
         output, errors = process.communicate(timeout=120)
     assert process.returncode == 130, output + errors
     assert "Traceback" not in errors
-
-
-def press():
-    os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(5)  # the signal ends it at once
-
-
-@pytest.fixture
-def at_a_terminal():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("at_a_terminal")
-def test_an_interrupt_is_one_error():
-    with pytest.raises(StoppedError), heard():
-        press()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@pytest.mark.usefixtures("at_a_terminal")
-def test_an_interrupt_that_got_lost_stops_the_next_job():
-    """An import of C code that was interrupted may drop the exception."""
-
-    def jobs():
-        with heard() as keyboard:
-            keyboard.check()
-            with contextlib.suppress(KeyboardInterrupt):
-                press()
-            keyboard.check()
-            pytest.fail("the next job began")
-
-    with pytest.raises(StoppedError):
-        jobs()
-
-
-@pytest.mark.usefixtures("at_a_terminal")
-def test_an_interrupt_that_got_lost_after_the_last_job_is_heard_at_the_end():
-    with pytest.raises(StoppedError), heard(), contextlib.suppress(KeyboardInterrupt):
-        press()
-
-
-def test_elsewhere_than_the_main_thread_signals_are_left_alone():
-    def work():
-        with heard() as keyboard:
-            keyboard.check()
-            seen.append(signal.getsignal(signal.SIGINT))
-
-    seen = []
-    before = signal.getsignal(signal.SIGINT)
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert seen == [before]
-
-
-@pytest.mark.usefixtures("at_a_terminal")
-def test_a_signal_that_another_thread_takes_waits_too():
-    """Libraries have threads, and the system gives a signal to any that does not mask it."""
-    done, steps = threading.Event(), []
-    noticed, notice = socket.socketpair()
-    notice.setblocking(False)
-    before = signal.set_wakeup_fd(notice.fileno())
-    other = threading.Thread(target=done.wait)
-    other.start()
-
-    def start_workers():
-        with workers._signals_deferred():
-            signal.pthread_kill(other.ident, signal.SIGINT)
-            assert select.select([noticed], [], [], 60.0)[0]  # the interpreter has it
-            for step in range(1000):
-                steps.append(step)
-                time.sleep(0)
-
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            start_workers()
-    finally:
-        done.set()
-        other.join()
-        signal.set_wakeup_fd(before)
-        noticed.close()
-        notice.close()
-    assert len(steps) == 1000
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from unpooled._interrupt import recorded
 from unpooled._ledger import Ledger
 from unpooled.algorithms.base import State
 from unpooled.data.folds import Fold
@@ -75,8 +76,10 @@ class Server:
     ledger: Ledger = field(default_factory=Ledger)
 
     def ask(self, questions: Sequence[Question]) -> list[Any]:
-        """One round."""
-        totals, traffic = self.clients.ask(questions)
+        """One round; an interrupt that got lost in it is raised after it."""
+        with recorded() as interrupt:
+            totals, traffic = self.clients.ask(questions)
+            interrupt.check()
         self.ledger = self.ledger.after_answers(
             traffic.clients, traffic.floats_up, traffic.floats_down, traffic.kinds
         )
@@ -97,11 +100,14 @@ class Server:
 
     def run(self, solves: Sequence[Solve], tol: float, max_rounds: int) -> None:
         """Rounds until every solve is done, or until so many rounds are in the ledger."""
-        while self.ledger.rounds < max_rounds:
-            open_ones = [solve for solve in solves if not solve.is_done(tol)]
-            if not open_ones:
-                return
-            self.step(open_ones)
+        with recorded() as interrupt:
+            while self.ledger.rounds < max_rounds:
+                interrupt.check()
+                open_ones = [solve for solve in solves if not solve.is_done(tol)]
+                if not open_ones:
+                    return
+                self.step(open_ones)
+            interrupt.check()
 
 
 def exchange(solves: Sequence[Solve]) -> None:

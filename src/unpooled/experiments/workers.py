@@ -12,13 +12,13 @@ import dataclasses
 import os
 import signal
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
+from unpooled._interrupt import deferred
 from unpooled.engines import Local
 from unpooled.experiments.jobs import Job
 from unpooled.runs.run import Run, Status
@@ -47,7 +47,7 @@ def _in_parallel(todo: Sequence[J], workers: int) -> Generator[tuple[J, Run], No
     watched, held = context.Pipe(duplex=False)
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(watched,)) as pool:
         try:
-            with _signals_deferred():  # a submitted job may start a process
+            with deferred():  # a submitted job may start a process
                 futures = {pool.submit(_alone, job): job for job in todo}
             for future in as_completed(futures):
                 run = future.result()
@@ -57,40 +57,6 @@ def _in_parallel(todo: Sequence[J], workers: int) -> Generator[tuple[J, Run], No
             held.close()
             pool.shutdown(wait=True, cancel_futures=True)
             watched.close()
-
-
-@contextmanager
-def _signals_deferred() -> Iterator[None]:
-    """Ctrl-C waits, here and in processes started meanwhile, which otherwise would die of it half awake.
-
-    They inherit the mask. Here it is not enough: another thread may take the signal, and the interpreter then
-    interrupts the main one all the same.
-    """
-    came: list[tuple[Any, ...]] = []
-    handler = signal.getsignal(signal.SIGINT)
-    is_ours = callable(handler) and threading.current_thread() is threading.main_thread()
-    if is_ours:
-        signal.signal(signal.SIGINT, lambda *signalled: came.append(signalled))
-    try:
-        with _masked():
-            yield
-    finally:
-        if is_ours:
-            signal.signal(signal.SIGINT, handler)
-    if came and callable(handler):
-        handler(*came[0])
-
-
-@contextmanager
-def _masked() -> Iterator[None]:
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Worker:

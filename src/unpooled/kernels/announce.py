@@ -14,12 +14,12 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
-from numba.core.event import Listener
+from unpooled.kernels.numba_internals import Listener, function_of
 
 PATIENCE = 1.0  # seconds of compiling, in all, of which nothing is said
 
 
-class Announcer(Listener):
+class Announcer(Listener):  # type: ignore[misc]
     """Hears when numba begins to compile a function and when it has. ``kept`` are ours, and where they go.
 
     What they call is compiled between the two, and tells of itself too. numba compiles one at a time.
@@ -33,7 +33,7 @@ class Announcer(Listener):
 
     def on_start(self, event: Any) -> None:
         """A function is about to be compiled: the first of them, unless it is not ours, starts the clock."""
-        function = event.data["dispatcher"]
+        function = function_of(event)
         if self.depth == 0 and (self.is_silent or function not in self.kept):
             return
         self.depth += 1

@@ -38,8 +38,6 @@ import numpy as np
 # and infinity are left out on purpose: the divergence guard has to see them.
 FASTMATH = frozenset({"reassoc", "contract", "arcp", "nsz"})
 OPTIONS: dict[str, Any] = {"fastmath": set(FASTMATH), "error_model": "numpy", "nogil": True}
-CALLEE = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": True}
-BORROWER = {**CALLEE, "_nrt": False}  # does not count references to arrays: each count is an atomic operation
 KEPT_VERSIONS, KEPT_SETS = 6, 50  # of the package; of a user's own records
 
 
@@ -69,7 +67,10 @@ class Kernel:
     @functools.cached_property
     def callee(self) -> Any:
         """The compiled function that other kernels call; it is kept on disk as a part of them."""
-        return _numba().njit(**{**CALLEE, **self.options})(self.py_func)
+        numba = _numba()
+        from unpooled.kernels.numba_internals import CALLEE
+
+        return numba.njit(**{**OPTIONS, **CALLEE, **self.options})(self.py_func)
 
     def __call__(self, *args: Any) -> Any:
         """Run the compiled function."""
@@ -112,7 +113,7 @@ def method(name: str, default: Kernel | None = None, borrows: bool = False) -> C
         return _kernel_of(type(record), name, default)(record, *args)
 
     call.__name__ = call.__qualname__ = name
-    _learn(call, lambda record, *args: _kernel_of(record.instance_class, name, default), borrows)
+    _learn(call, lambda record, *args: _kernel_of(_class_of(record), name, default), borrows)
     return call
 
 
@@ -154,6 +155,12 @@ def vectorised(plain: Kernel, module: str = "vector_products") -> Vectorised:
     return found
 
 
+def _class_of(record: Any) -> Any:
+    from unpooled.kernels.numba_internals import record_class
+
+    return record_class(record)
+
+
 def _kernel_of(record: type, name: str, default: Kernel | None) -> Any:
     """The record type's kernel of this name, or the default, or an error that names both."""
     found = getattr(record, name, default)
@@ -174,7 +181,10 @@ def _learn(call: Callable[..., Any], choose: Callable[..., Kernel], borrows: boo
 def _teach(call: Callable[..., Any], choose: Callable[..., Kernel], borrows: bool) -> None:
     from numba.extending import overload
 
-    overload(call, jit_options=BORROWER if borrows else CALLEE, strict=False)(  # type: ignore[arg-type]
+    from unpooled.kernels.numba_internals import BORROWER, CALLEE
+
+    options = {**OPTIONS, **(BORROWER if borrows else CALLEE)}
+    overload(call, jit_options=options, strict=False)(  # type: ignore[arg-type]
         lambda *args: choose(*args).source
     )
 
@@ -192,10 +202,10 @@ def compiles() -> bool:
 def _numba() -> Any:
     """Import numba and teach it kernels and methods; the one place where it is configured."""
     import numba
-    from numba.core import event
     from numba.extending import typeof_impl
 
     from unpooled.kernels.announce import Announcer
+    from unpooled.kernels.numba_internals import listen
 
     @typeof_impl.register(Kernel)
     def _typeof_kernel(value: Kernel, context: Any) -> Any:
@@ -203,7 +213,7 @@ def _numba() -> Any:
 
     for call, choose, borrows in _taught:
         _teach(call, choose, borrows)
-    event.register("numba:compile", Announcer(_kept))
+    listen(Announcer(_kept))
     return numba
 
 
@@ -211,7 +221,9 @@ def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), **opti
     """The dispatcher that is ``kept``; what it reads from disk finds the kernels that it calls by name."""
     function = kept(py_func, records, **options)
     if compiles():
-        _find_named_before_reading(function._cache)
+        from unpooled.kernels.numba_internals import before_reading
+
+        before_reading(function, _find_named)
     return function
 
 
@@ -227,31 +239,20 @@ def kept(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options:
     if not compiles():
         return np.errstate(all="ignore")(py_func)
     numba = _numba()
-    previous = numba.config.CACHE_DIR
+    from unpooled.kernels.numba_internals import cache_in
+
     directory = _cache_directory(_digest(records))
-    try:
-        numba.config.CACHE_DIR = str(directory) if directory else ""
+    with cache_in(directory):
         function = numba.njit(cache=directory is not None, **{**OPTIONS, **options})(py_func)
-    finally:
-        numba.config.CACHE_DIR = previous
     _kept[function] = directory
     return function
 
 
-def _find_named_before_reading(cache: Any) -> None:
-    """Whatever is read from disk may call kernels by name (see ``outlined``): they are found first.
+def _find_named() -> None:
+    """Whatever is read from disk may call kernels by name (see ``outlined``): they are found first."""
+    from unpooled.kernels.outlined import find_named
 
-    Where nothing is kept on disk the cache is one that never has anything.
-    """
-    read = cache.load_overload
-
-    def load_overload(*args: Any) -> Any:
-        from unpooled.kernels.outlined import find_named
-
-        find_named()
-        return read(*args)
-
-    cache.load_overload = load_overload
+    find_named()
 
 
 @functools.cache

@@ -33,9 +33,9 @@ class Outlined(Kernel):
 
     def fits(self, args: tuple[Any, ...]) -> bool:
         """Whether arguments of these types need no conversion."""
-        from numba.core import sigutils
+        from unpooled.kernels.numba_internals import argument_types
 
-        return bool(_untyped(sigutils).normalize_signature(self.signature)[0] == args)
+        return argument_types(self.signature) == tuple(args)
 
     @functools.cached_property
     def function(self) -> Any:
@@ -50,14 +50,14 @@ class Outlined(Kernel):
 
     @functools.cached_property
     def compiled(self) -> Any:
-        """The compiled function, from disk if it is there; compiled code finds it from now on."""
+        """Its whole signature, once it is compiled or read from disk; compiled code finds it from now on."""
         from llvmlite.binding import add_symbol
-        from numba.core import sigutils
 
-        self.function.compile(self.signature)
-        only = self.function.overloads[_untyped(sigutils).normalize_signature(self.signature)[0]]
-        add_symbol(self.symbol, only.library.get_pointer_to_function(only.fndesc.llvm_func_name))
-        return only
+        from unpooled.kernels.numba_internals import compiled_for
+
+        kind, address = compiled_for(self.function, self.signature)
+        add_symbol(self.symbol, address)
+        return kind
 
     @property
     def source(self) -> Callable[..., Any]:
@@ -67,29 +67,19 @@ class Outlined(Kernel):
     @functools.cached_property
     def callee(self) -> Any:
         """A call by name, compiled."""
-        from numba.core import cgutils
         from numba.extending import intrinsic
+
+        from unpooled.kernels.numba_internals import call_by_name
 
         directory = _marks()
         if directory:
             directory.mkdir(parents=True, exist_ok=True)  # it may have been cleared away
             (directory / self.symbol).touch()
-        kind, symbol, tools = self.compiled.signature, self.symbol, _untyped(cgutils)
+        kind, symbol = self.compiled, self.symbol
 
         def by_name(typing: Any, args: Any) -> Any:
             def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-                given = tools.unpack_tuple(builder, values[0])
-                pairs = zip(given, signature.args[0], kind.args, strict=True)
-                given = [context.cast(builder, value, have, wanted) for value, have, wanted in pairs]
-                convention = context.call_conv
-                shape = convention.get_function_type(kind.return_type, kind.args)
-                function = tools.get_or_insert_function(builder.module, shape, symbol)
-                status, result = convention.call_function(
-                    builder, function, kind.return_type, kind.args, given
-                )
-                with tools.if_unlikely(builder, status.is_error):
-                    convention.return_status_propagate(builder, status)
-                return result
+                return call_by_name(context, builder, symbol, kind, signature.args[0], values[0])
 
             return kind.return_type(args), generate
 
@@ -138,7 +128,3 @@ def _called(kernel: Kernel) -> Iterator[Outlined]:
 
 def _marks() -> Path | None:
     return _cache_directory(_digest(()))
-
-
-def _untyped(module: Any) -> Any:
-    return module

@@ -12,8 +12,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.registry import cpu_target
+
+from unpooled.kernels.numba_internals import array_of, host, tools
 
 INT32, INT64 = ir.IntType(32), ir.IntType(64)
 
@@ -35,8 +35,7 @@ def width() -> int:
         if asked not in chosen:
             raise ValueError(f"UNPOOLED_SIMD must be one of {', '.join(chosen)}, got {asked!r}")
         return chosen[asked]
-    triple, _, listed = cpu_target.target_context.codegen().magic_tuple()
-    features = set(listed.split(","))
+    triple, features = host()
     if triple.startswith(("aarch64", "arm64")):
         return 16
     if "+avx512f" in features:
@@ -75,8 +74,7 @@ class Vectors:
 
     def array(self, kind: Any, value: Any) -> tuple[Any, list[Any]]:
         """The pointer to an array's first entry, and its shape."""
-        array = self.context.make_array(kind)(self.context, self.builder, value)
-        return array.data, cgutils.unpack_tuple(self.builder, array.shape)
+        return array_of(self.context, self.builder, kind, value)
 
     def constant(self, number: float) -> Any:
         """All lanes this number."""
@@ -138,7 +136,7 @@ class Vectors:
 
     def _call(self, name: str, result: Any, kinds: tuple[Any, ...], arguments: Any, **options: Any) -> Any:
         kind = ir.FunctionType(result, kinds)
-        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        function = tools.get_or_insert_function(self.builder.module, kind, name)
         return self.builder.call(function, arguments, **options)
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
+from unpooled.kernels.numba_internals import nothing, tools
 from unpooled.kernels.outlined import for_floats
 from unpooled.kernels.simd import INT64, Vectors, index, width
 
@@ -52,7 +52,7 @@ def _sums(n_vectors: int) -> Any:
             z, (_, n_outputs) = vectors.array(Z, arguments[7])
             places = [index(v * vectors.lanes) for v in range(n_vectors)]
             zero = vectors.constant(0.0)
-            totals = [[cgutils.alloca_once_value(builder, zero) for _ in places] for _ in range(at_once)]
+            totals = [[tools.alloca_once_value(builder, zero) for _ in places] for _ in range(at_once)]
 
             def add(q: Any, into: list[Any]) -> None:
                 spread = vectors.spread(builder.load(builder.gep(x, [q])))
@@ -62,11 +62,11 @@ def _sums(n_vectors: int) -> Any:
                     builder.store(vectors.fma(spread, loaded, builder.load(total)), total)
 
             middle = builder.sub(stop, builder.srem(builder.sub(stop, first), index(at_once)))
-            with cgutils.for_range_slice(builder, first, middle, index(at_once), INT64) as (q, _):
+            with tools.for_range_slice(builder, first, middle, index(at_once), INT64) as (q, _):
                 for k in range(at_once):
                     add(builder.add(q, index(k)), totals[k])
             if at_once > 1:
-                with cgutils.for_range_slice(builder, middle, stop, index(1), INT64) as (q, _):
+                with tools.for_range_slice(builder, middle, stop, index(1), INT64) as (q, _):
                     add(q, totals[0])
             out = builder.gep(z, [builder.add(builder.mul(i, n_outputs), c)])
             masks = _masks(vectors, n_outputs, c, n_vectors)
@@ -75,7 +75,7 @@ def _sums(n_vectors: int) -> Any:
                 for k in range(1, at_once):
                     total = builder.fadd(total, builder.load(totals[k][v]))
                 vectors.store(total, out, place, mask)
-            return context.get_dummy_value()
+            return nothing(context)
 
         number = types.intp
         return types.void(values, columns, number, number, w, number, number, Z, number), write
@@ -110,12 +110,12 @@ def _additions(n_vectors: int) -> Any:
                     vectors.store(vectors.fma(spread, residual, vectors.load(row, place)), row, place)
 
             middle = builder.sub(stop, builder.srem(builder.sub(stop, first), index(UNROLLED)))
-            with cgutils.for_range_slice(builder, first, middle, index(UNROLLED), INT64) as (q, _):
+            with tools.for_range_slice(builder, first, middle, index(UNROLLED), INT64) as (q, _):
                 for k in range(UNROLLED):
                     add(builder.add(q, index(k)))
-            with cgutils.for_range_slice(builder, middle, stop, index(1), INT64) as (q, _):
+            with tools.for_range_slice(builder, middle, stop, index(1), INT64) as (q, _):
                 add(q)
-            return context.get_dummy_value()
+            return nothing(context)
 
         number = types.intp
         return types.void(values, columns, number, number, Z, number, number, G, number), write

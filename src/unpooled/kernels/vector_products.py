@@ -11,11 +11,11 @@ import math
 from typing import Any
 
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
+from unpooled.kernels.numba_internals import nothing, tools
 from unpooled.kernels.outlined import for_floats
 from unpooled.kernels.simd import INT64, Vectors, block, index, width
 
@@ -42,7 +42,7 @@ def _dots(n_rows: int, n_outputs: int, n_vectors: int = 1) -> Any:
             ws = [builder.gep(coefficients, [builder.mul(output, p)]) for output in outputs]
             zero = vectors.constant(0.0)
             sums = [
-                [[cgutils.alloca_once_value(builder, zero) for _ in range(n_vectors)] for _ in ws] for _ in xs
+                [[tools.alloca_once_value(builder, zero) for _ in range(n_vectors)] for _ in ws] for _ in xs
             ]
 
             def add(q: Any, v: int, mask: Any = None) -> None:
@@ -57,13 +57,13 @@ def _dots(n_rows: int, n_outputs: int, n_vectors: int = 1) -> Any:
             middle = builder.sub(stop, builder.srem(builder.sub(stop, j), many))
             left = builder.srem(builder.sub(stop, j), one)
             end = builder.sub(stop, left)
-            with cgutils.for_range_slice(builder, j, middle, many, INT64) as (q, _):
+            with tools.for_range_slice(builder, j, middle, many, INT64) as (q, _):
                 for v in range(n_vectors):
                     add(builder.add(q, index(v * vectors.lanes)), v)
             if n_vectors > 1:
-                with cgutils.for_range_slice(builder, middle, end, one, INT64) as (q, _):
+                with tools.for_range_slice(builder, middle, end, one, INT64) as (q, _):
                     add(q, 0)
-            with cgutils.if_unlikely(builder, builder.icmp_signed(">", left, index(0))):
+            with tools.if_unlikely(builder, builder.icmp_signed(">", left, index(0))):
                 add(end, 0, vectors.first(left))
             for r in range(n_rows):
                 row = builder.gep(z, [builder.mul(builder.add(i, index(r)), width)])
@@ -74,7 +74,7 @@ def _dots(n_rows: int, n_outputs: int, n_vectors: int = 1) -> Any:
                         lanes = builder.fadd(lanes, builder.load(sums[r][k][v]))
                     total = vectors.total(lanes)
                     builder.store(builder.fadd(builder.load(place), total), place)
-            return context.get_dummy_value()
+            return nothing(context)
 
         number = types.intp
         return types.void(X, batch, number, w, number, number, number, Z), write
@@ -97,8 +97,8 @@ def _outer(n_outputs: int, n_vectors: int, masked: bool = False) -> Any:
             mask = vectors.first(builder.sub(p, j)) if masked else None
             zero = vectors.constant(0.0)
             starts = [index(v * vectors.lanes) for v in range(n_vectors)]
-            sums = [[cgutils.alloca_once_value(builder, zero) for _ in starts] for _ in range(n_outputs)]
-            with cgutils.for_range(builder, size, intp=INT64) as loop:
+            sums = [[tools.alloca_once_value(builder, zero) for _ in starts] for _ in range(n_outputs)]
+            with tools.for_range(builder, size, intp=INT64) as loop:
                 drawn = builder.load(builder.gep(numbers, [loop.index]))
                 row = builder.gep(x, [builder.add(builder.mul(drawn, p), j)])
                 xs = [vectors.load(row, start, mask) for start in starts]
@@ -112,7 +112,7 @@ def _outer(n_outputs: int, n_vectors: int, masked: bool = False) -> Any:
                 output = builder.gep(gradient, [builder.add(builder.mul(builder.add(c, index(k)), p), j)])
                 for v in range(n_vectors):
                     vectors.store(builder.load(sums[k][v]), output, starts[v], mask)
-            return context.get_dummy_value()
+            return nothing(context)
 
         return types.void(X, batch, Z, types.intp, types.intp, G), write
 
@@ -214,7 +214,7 @@ def _exp(typing: Any, z: Any, j: Any, count: Any) -> Any:
         exponent = builder.add(builder.bitcast(shifted, vectors.integers), vectors.integer(bias))
         scale = builder.bitcast(builder.shl(exponent, vectors.integer(bits)), vectors.type)
         vectors.store(builder.fmul(power, scale), pointer, values[1], mask)
-        return context.get_dummy_value()
+        return nothing(context)
 
     return types.void(z, types.intp, types.intp), write
 

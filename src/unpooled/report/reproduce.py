@@ -11,11 +11,11 @@ from typing import TypeVar
 
 from rich.console import Console
 
+from unpooled._interrupt import Interrupt, recorded
 from unpooled._wording import counted
 from unpooled.experiments import console, history
 from unpooled.experiments.experiment import Experiment, available, read
 from unpooled.experiments.jobs import Job, method_jobs, point_jobs, split
-from unpooled.experiments.keyboard import Keyboard, heard
 from unpooled.experiments.study import Study, is_study, read_study
 from unpooled.experiments.sweep import lines
 from unpooled.experiments.verdict import judge
@@ -66,11 +66,17 @@ class Outcome:
 
 
 def reproduce(name: str, request: Request, out: Console) -> Outcome:
-    """Run the experiment of this name. Raises ``ValueError``, ``NoDataError`` or ``StoppedError``."""
-    with heard() as keyboard:
+    """Run the experiment of this name. Raises ``ValueError``, ``NoDataError`` or ``KeyboardInterrupt``.
+
+    Runs that were under way at an interrupt are saved.
+    """
+    with recorded() as interrupt:
         if is_study(name):
-            return _study(read_study(name), request, out, keyboard)
-        return _experiment(read(name), request, out, keyboard)
+            outcome = _study(read_study(name), request, out, interrupt)
+        else:
+            outcome = _experiment(read(name), request, out, interrupt)
+        interrupt.check()
+    return outcome
 
 
 def known_methods(name: str, honest: bool) -> list[str]:
@@ -85,7 +91,7 @@ def known_methods(name: str, honest: bool) -> list[str]:
     return list(known)
 
 
-def _experiment(experiment: Experiment, request: Request, out: Console, keyboard: Keyboard) -> Outcome:
+def _experiment(experiment: Experiment, request: Request, out: Console, interrupt: Interrupt) -> Outcome:
     everything = [*experiment.methods, *(experiment.honest if request.honest else ())]
     chosen = [method for method in request.methods or everything if method in everything]
     options = {**experiment.options, **(experiment.quick if request.quick else {})}
@@ -101,7 +107,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console, keyboard
     size = f"{options['rounds']} rounds, {options['cohort']} clients a round"
     out.print(f"{counted(len(chosen), 'method')}, {size}, {counted(seeds, 'seed')}")
     todo = method_jobs(experiment, chosen, seeds, folder, request.data, options, request.resume)
-    done = _carry_out(todo, request, out, keyboard)
+    done = _carry_out(todo, request, out, interrupt)
     runs: dict[str, list[Run]] = {method: [] for method in chosen}
     for job in todo:
         runs[job.method].append(done[job])
@@ -137,7 +143,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console, keyboard
     return Outcome(experiment.name, verdict.sentence, verdict.passes if verdict.comparisons else None, page)
 
 
-def _study(study: Study, request: Request, out: Console, keyboard: Keyboard) -> Outcome:
+def _study(study: Study, request: Request, out: Console, interrupt: Interrupt) -> Outcome:
     folder = request.out / study.name
     methods = request.methods or known_methods(study.name, honest=False)
     todo = point_jobs(study, methods, request.seeds, request.quick, folder, request.resume)
@@ -145,7 +151,7 @@ def _study(study: Study, request: Request, out: Console, keyboard: Keyboard) -> 
         parent.mkdir(parents=True, exist_ok=True)
     out.print(f"[bold]{study.title}[/]\n{study.about}")
     out.print(f"{len(study.sweeps)} sweeps, {len(todo)} runs")
-    done = _carry_out(todo, request, out, keyboard)
+    done = _carry_out(todo, request, out, interrupt)
     found = []
     for sweep in study.sweeps.values():
         runs: dict[tuple[str, int], list[Run]] = {}
@@ -171,10 +177,10 @@ def _study(study: Study, request: Request, out: Console, keyboard: Keyboard) -> 
     return Outcome(study.name, console.slopes_sentence(found), all(line.holds for line in found), page)
 
 
-def _carry_out(todo: Sequence[J], request: Request, out: Console, keyboard: Keyboard) -> dict[J, Run]:
+def _carry_out(todo: Sequence[J], request: Request, out: Console, interrupt: Interrupt) -> dict[J, Run]:
     """All jobs with their runs; says what each cost, or how many are done where there are many."""
     done: dict[J, Run] = {}
-    keyboard.check()
+    interrupt.check()
     with (
         console.Tally(out, len(todo), alone=request.jobs == 1) as tally,
         contextlib.closing(carry_out(todo, request.jobs)) as work,
@@ -182,7 +188,7 @@ def _carry_out(todo: Sequence[J], request: Request, out: Console, keyboard: Keyb
         for job, run in work:
             done[job] = run
             tally.add(job, run)
-            keyboard.check()
+            interrupt.check()
     return done
 
 

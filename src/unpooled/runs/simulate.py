@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from unpooled._effort import RESTARTS
+from unpooled._interrupt import recorded
 from unpooled._wording import counted
 from unpooled.aggregation.base import Aggregate, Mean
 from unpooled.aggregation.privacy import CentralDP
@@ -32,6 +33,7 @@ from unpooled.runs.trial import Trial
 GROWTH = 100.0  # an objective this many times the first one's size counts as divergence in such a run
 
 
+@recorded()
 def simulate(
     algorithm: Algorithm,
     problem: Problem,

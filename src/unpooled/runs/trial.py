@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from unpooled._interrupt import recorded
 from unpooled._ledger import Ledger
 from unpooled._version import versions
 from unpooled.aggregation.base import Aggregate
@@ -151,7 +152,8 @@ class Trial:
         last = rounds if self.private is None else self.private.rounds_within(rounds)
         is_recorded = self.private is None or self.private.asked.history
         limit = math.inf
-        with Bar(type(federation.algorithm).__name__, rounds, done, self.progress) as bar:
+        name = type(federation.algorithm).__name__
+        with recorded() as interrupt, Bar(name, rounds, done, self.progress) as bar:
             federation.clients.say = bar.say
             for sentence in said:
                 bar.say(sentence)
@@ -163,6 +165,7 @@ class Trial:
                     bar.show(done, first)
                 if is_recorded:
                     limit = growth * (1.0 + abs(recorder.columns["objective"][0]))
+                interrupt.check()
                 for state in federation.rounds(last):
                     done, objective = state.round, None
                     if done % self.every == 0 or done == last:
@@ -175,6 +178,7 @@ class Trial:
                         message = f"Saved after round {done} of {rounds}."
                         self.checkpoint.keep(result(Status.INTERRUPTED, message))
                     bar.show(done, objective)
+                    interrupt.check()
             except DivergenceError as failure:
                 client = self.data.ids[failure.client]
                 message = f"The upload of client {client!r} was not finite in round {done + 1}."

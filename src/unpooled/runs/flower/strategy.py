@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from unpooled._interrupt import recorded
 from unpooled._ledger import Ledger
 from unpooled.aggregation.base import Aggregate, Mean
 from unpooled.aggregation.privacy import CentralDP, Spent
@@ -151,6 +152,11 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         private = self.federation.private
         return None if private is None else private.spent(self.round)
 
+    @recorded()
+    def start(self, *arguments: Any, **options: Any) -> Any:
+        """Flower's rounds. An interrupt that gets lost in one of them ends them before the next."""
+        return super().start(*arguments, **options)
+
     def initial_arrays(
         self, grid: Any, w0: ArrayLike | None = None, intercept0: ArrayLike | None = None
     ) -> Any:
@@ -170,6 +176,8 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
 
     def configure_train(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Iterable[Any]:
         """The messages of a round: what the algorithm broadcasts, to the nodes that are drawn for it."""
+        with recorded() as interrupt:
+            interrupt.check()
         federation, relay, letters = self._open(grid), self._relay, self._letters
         assert relay is not None
         assert letters is not None
