@@ -43,7 +43,10 @@ def python(code, cache):
     return finished(code, cache).stdout.strip()
 
 
-AT_ONCE = "from unpooled.kernels import announce as compiling; compiling.PATIENCE = 0.0; from unpooled.kernels.draws import cohort;"
+AT_ONCE = (
+    "from unpooled.kernels import announce as compiling; compiling.PATIENCE = 0.0; "
+    "from unpooled.kernels.draws import cohort;"
+)
 
 
 def test_importing_does_not_import_what_is_slow_to(tmp_path):
