@@ -26,10 +26,9 @@ import numpy as np
 
 import unpooled as up
 from unpooled.engines.flower.client import client_app, client_id
-from unpooled.engines.flower.environment import be_quiet
-from unpooled.engines.flower.guard import descendants
-from unpooled.engines.flower.installed import serverapp
+from unpooled.engines.flower.environment import be_quiet, serverapp
 from unpooled.engines.flower.transport import GridTransport
+from unpooled.engines.flower.watchdog import descendants
 from unpooled.engines.remote.data import RemoteData
 from unpooled.engines.remote.engine import Remote
 from unpooled.engines.remote.messages import Failure, Holder, Reply, Request, Through, Transport

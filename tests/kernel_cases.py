@@ -20,7 +20,7 @@ from tests.exact.federations import LOSSES, federated
 from tests.penalties.test_singular import with_singular_values
 from tests.penalties.truth import CASES as PENALTIES
 from tests.runs import ALGORITHMS, FAST
-from unpooled.engines.local.columns import occupied
+from unpooled.engines.local.columns import layouts
 from unpooled.kernels import weighted_sum
 from unpooled.kernels.compile import Kernel, Vectorised
 from unpooled.kernels.linalg.singular import shrink
@@ -51,7 +51,7 @@ def forms_of_rows():
     runs = [go(FAST, csr, **BRIEF), go(FAST, csr, **BRIEF, aggregate=up.CoordinateMedian())]
     runs += [go(up.FastFedDA(local_steps=2), data, **BRIEF) for data in (csr, dense)]
     runs.append(go(slow, images(**several), softmax, **BRIEF, batch_size=6))
-    with patch.object(occupied, "SEVERAL", 2):
+    with patch.object(layouts, "SEVERAL", 2):
         runs.append(go(slow, images(**several, empty=0.8), softmax, **BRIEF))
     return [part for run in runs for part in result(run)]
 

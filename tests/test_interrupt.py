@@ -14,9 +14,9 @@ import pytest
 import unpooled as up
 from tests.runs import FAST, PROBLEM, go, same_bits
 from unpooled._interrupt import deferred, recorded
+from unpooled.engines.remote.client_server import ClientServer
 from unpooled.engines.remote.data import RemoteData
-from unpooled.engines.remote.desk import Desk
-from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.messages import Direct
 from unpooled.exact.clients import OracleClients
 from unpooled.exact.fista import Fista
 
@@ -52,7 +52,7 @@ class At:
 
 @pytest.fixture(params=["here", "remote"])
 def data(request, small):
-    return small if request.param == "here" else RemoteData.of(Direct({"site": Desk(small)}))
+    return small if request.param == "here" else RemoteData.of(Direct({"site": ClientServer(small)}))
 
 
 def test_a_run_whose_metric_swallows_it_ends_at_that_round(data):

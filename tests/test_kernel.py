@@ -239,7 +239,7 @@ def test_kernels_called_by_name(tmp_path):
 
 FORMS = """
 import numpy as np, unpooled as up
-from unpooled.engines.local.columns import occupied
+from unpooled.engines.local.columns import layouts
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 24)) * (np.arange(24) > 9)
 y = X[:, 10:14].sum(axis=1)
@@ -247,7 +247,7 @@ clients = np.arange(60) // 10
 runs = []
 for target, loss in ((y, up.Squared()), (np.digitize(y, [-1.0, 0.0, 1.0]), up.Softmax(4))):
     for several, empty in ((24, 0.0), (2, 0.8)):  # rows without vacant columns, and non-zeros
-        occupied.SEVERAL = several
+        layouts.SEVERAL = several
         data = up.FederatedData.from_arrays(X * (rng.random(X.shape) >= empty), target, clients)
         problem = up.Problem(loss, up.L1(0.01))
         runs.append(up.simulate(up.FastFedDA(), problem, data, rounds=3, batch_size=5, progress=False))

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from unpooled.algorithms.gradients import Draws
-from unpooled.engines.local.columns.localise import draw_batches, localise, no_rows, number_anew
+from unpooled.engines.local.columns.local_numbering import draw_batches, localise, no_rows, number_anew
 from unpooled.kernels import draws as sampling
 from unpooled.kernels.rows import SparseRows
 

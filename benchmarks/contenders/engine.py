@@ -9,7 +9,7 @@ from threadpoolctl import ThreadpoolController
 from benchmarks.work import SEED, Work
 from unpooled._ledger import Ledger
 from unpooled.engines import Local
-from unpooled.engines.task import Task
+from unpooled.engines.base import Task
 from unpooled.runs.federation import Federation, Position
 
 

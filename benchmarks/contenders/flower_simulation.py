@@ -33,7 +33,7 @@ from benchmarks.contenders.engine import Engine
 from benchmarks.shapes import paper_shapes
 from benchmarks.work import SEED, Work
 from unpooled.engines import Local
-from unpooled.engines.task import Task
+from unpooled.engines.base import Task
 from unpooled.kernels.arrays import Array
 
 WARM_UP = 3  # rounds in which workers start, make their data and read compiled code

@@ -18,8 +18,8 @@ class LyingLoops(Loops):
             up[cohort[part] < self.liars] *= self.factor
             yield part, up, np.isfinite(up).all(axis=(1, 2))
 
-    def touched(self, now, cohort, idle, limit):
-        for part, uploads in super().touched(now, cohort, idle, limit):
+    def sparse(self, now, cohort, idle, limit):
+        for part, uploads in super().sparse(now, cohort, idle, limit):
             n_outputs, n_intercepts = now.draws.n_outputs, self.layout.n_intercepts
             for s in np.flatnonzero(uploads.cohort < self.liars):
                 at = n_outputs * uploads.first[s] + n_intercepts * s

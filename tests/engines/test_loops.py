@@ -4,8 +4,8 @@ import numpy as np
 
 import unpooled as up
 from tests.runs import PROBLEM
+from unpooled.engines.base import Task
 from unpooled.engines.local.loops import Loops, loop_rows
-from unpooled.engines.task import Task
 from unpooled.penalties.l1 import L1Record
 
 

@@ -7,7 +7,7 @@ import unpooled as up
 from tests.engines.test_touched import PROBLEM, P, go, rows
 from tests.runs import ALGORITHMS, FAST, same_bits
 from unpooled.engines.local import engine as local
-from unpooled.engines.local.columns import occupied
+from unpooled.engines.local.columns import layouts
 from unpooled.kernels.feature_major import stride_of
 
 
@@ -28,7 +28,7 @@ def images(target=None, weighted=True, empty=0.0):
 def whole(monkeypatch, run):
     """The same run on all columns."""
     with monkeypatch.context() as context:
-        context.setattr(occupied, "occupied_of", lambda data, n_outputs: None)
+        context.setattr(layouts, "layout_of", lambda data, n_outputs: None)
         return run()
 
 
@@ -36,7 +36,7 @@ def whole(monkeypatch, run):
 def alike(monkeypatch):
     def alike(algorithm, problem=PROBLEM, data=None, tolerance=1e-12, **options):
         data = images() if data is None else data
-        assert occupied.occupied(data.X, data.offsets, False) is not None
+        assert layouts.best_layout(data.X, data.offsets, False) is not None
 
         def run():
             return go(algorithm, data, problem, **options)
@@ -95,16 +95,16 @@ def test_no_bit_depends_on(change, monkeypatch):
 
 @pytest.mark.parametrize("aggregate", [up.Mean(), up.CoordinateMedian()], ids=str)
 def test_non_zeros_of_several_outputs(alike, monkeypatch, aggregate):
-    monkeypatch.setattr(occupied, "SEVERAL", 2)
+    monkeypatch.setattr(layouts, "SEVERAL", 2)
     data = images(lambda y: np.digitize(y, [-0.5, 0.5, 1.0]).astype(float), empty=0.8)
-    assert isinstance(occupied.occupied_of(data, 4), occupied.NonZeros)
+    assert isinstance(layouts.layout_of(data, 4), layouts.NonZeros)
     algorithm = up.FastFedDA(mu=0.01, gamma=10.0, local_steps=3)
     alike(algorithm, up.Problem(up.Softmax(), up.L1(0.01), intercept=True), data, aggregate=aggregate)
 
 
 def test_rows_are_copied_only_where_it_pays(monkeypatch):
     data = images()
-    own = occupied.occupied(data.X, data.offsets, False)
+    own = layouts.best_layout(data.X, data.offsets, False)
     for k, name in enumerate(data.ids):
         columns = own.feature[own.first[k] : own.first[k + 1]]
         X = data.client(name).X
@@ -112,16 +112,16 @@ def test_rows_are_copied_only_where_it_pays(monkeypatch):
         assert set(np.flatnonzero(X.any(axis=0))) <= set(columns)
         assert len(columns) == P or len(columns) % stride_of(1, 8) == 0
         assert np.array_equal(own.entries[own.start[k] : own.start[k + 1]], X[:, columns].ravel())
-    assert occupied.occupied(np.ones((len(data.y), P)), data.offsets, True) is None
-    monkeypatch.setattr(occupied, "MOST_BYTES", 8)
-    assert occupied.occupied(data.X, data.offsets, False) is None
-    assert occupied.occupied(images(empty=0.8).X, data.offsets, True) is None
+    assert layouts.best_layout(np.ones((len(data.y), P)), data.offsets, True) is None
+    monkeypatch.setattr(layouts, "MOST_BYTES", 8)
+    assert layouts.best_layout(data.X, data.offsets, False) is None
+    assert layouts.best_layout(images(empty=0.8).X, data.offsets, True) is None
 
 
 def test_non_zeros_are_those_of_the_rows():
     data = images(empty=0.8)
-    own = occupied.occupied(data.X, data.offsets, True)
-    assert isinstance(own, occupied.NonZeros)
+    own = layouts.best_layout(data.X, data.offsets, True)
+    assert isinstance(own, layouts.NonZeros)
     for i, row in enumerate(data.X):
         k = np.searchsorted(data.offsets, i, side="right") - 1
         q = slice(own.starts[i], own.starts[i + 1])
@@ -133,7 +133,7 @@ def test_non_zeros_are_those_of_the_rows():
 def test_rows_on_disk_are_not_read_for_it(tmp_path):
     data = images()
     np.save(tmp_path / "X.npy", data.X)
-    assert occupied.occupied(np.load(tmp_path / "X.npy", mmap_mode="r"), data.offsets, False) is None
+    assert layouts.best_layout(np.load(tmp_path / "X.npy", mmap_mode="r"), data.offsets, False) is None
 
 
 def test_divergence_names_the_client_that_sent_it():

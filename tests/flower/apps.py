@@ -10,8 +10,8 @@ from flwr.serverapp import ServerApp
 import unpooled as up
 from tests.own_members import NegativeBinomial, SparseGroupLasso
 from unpooled.engines.flower.client import answering
+from unpooled.engines.remote.client_server import ClientServer
 from unpooled.engines.remote.data import RemoteData
-from unpooled.engines.remote.desk import Desk
 from unpooled.engines.remote.engine import Remote
 from unpooled.engines.remote.messages import Reply, Request
 from unpooled.runs.flower import CompositeStrategy, GridTransport, allow, client_app
@@ -40,7 +40,7 @@ def name_of(context):
     return str(config["client-id"]) if "client-id" in config else SITES[config["partition-id"]]
 
 
-class Moody(Desk):
+class Moody(ClientServer):
     """A desk whose uploads are NaN in runs of one seed, and huge in those of another."""
 
     def handle(self, request):
@@ -53,7 +53,7 @@ class Moody(Desk):
 
 def open_desk(context):
     data = up.FederatedData.from_clients({name_of(context): load(context)})
-    return Moody(data) if name_of(context) == "south" else Desk(data)
+    return Moody(data) if name_of(context) == "south" else ClientServer(data)
 
 
 def by_strategy(grid, algorithm, num_rounds=2, /, **options):

@@ -20,7 +20,7 @@ from tests.flower.certificates import make_certificates, make_key
 from tests.processes import commands, watched
 from tests.study.sites import study, tables
 from unpooled.engines.flower.environment import QUIET, command, environment
-from unpooled.engines.flower.guarded import ProcessError
+from unpooled.engines.flower.processes import ProcessError
 from unpooled.engines.remote.messages import Reply
 from unpooled.runs.flower import SuperLink, SuperNode, write_app
 from unpooled.study import joining, table

@@ -16,11 +16,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.flower.certificates import make_certificates
-from unpooled.engines.flower import door
 from unpooled.engines.flower import gateway as module
+from unpooled.engines.flower import listener
 from unpooled.engines.flower.gateway import Gateway
 from unpooled.engines.flower.keyring import KEY, SIGNATURE, TIME, Keyring, signed
-from unpooled.engines.flower.ports import free_port
+from unpooled.engines.flower.processes import free_port
 
 PULL = "/v1/fleet/pull-messages"
 
@@ -239,7 +239,7 @@ def closed(strangers):
 
 def test_strangers_who_say_nothing_make_room(guarded, monkeypatch):
     gateway, _ = guarded
-    monkeypatch.setattr(door, "MOST_FROM_ONE", 8)
+    monkeypatch.setattr(listener, "MOST_FROM_ONE", 8)
     with connected(gateway) as connection:
         assert asked(connection, PULL, headers=headers())[0] == 200
         strangers = idle(gateway, 40)
@@ -253,7 +253,7 @@ def test_strangers_who_say_nothing_make_room(guarded, monkeypatch):
 
 def test_strangers_have_little_time(certificates, monkeypatch):
     """In which to shake hands, and to send headers."""
-    monkeypatch.setattr(door, "STRANGER_SECONDS", 3.0)  # to shake hands takes its time on a busy machine
+    monkeypatch.setattr(listener, "STRANGER_SECONDS", 3.0)  # a handshake takes its time on a busy machine
     monkeypatch.setattr(module, "SWEEP_SECONDS", 0.1)
     gateway = Gateway("127.0.0.1", 0, certificates)
     gateway.start("127.0.0.1:1")

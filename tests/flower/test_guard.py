@@ -11,7 +11,7 @@ import pytest
 
 from tests.processes import runs
 from unpooled.engines.flower.environment import LOOPBACK, QUIET, command, environment
-from unpooled.engines.flower.guarded import Guarded, ProcessError
+from unpooled.engines.flower.processes import ChildProcess, ProcessError
 
 # A stubborn tree: a process that ignores SIGTERM, whose child sits in a session of its own.
 TREE = """
@@ -36,7 +36,7 @@ def pids(log):
 
 
 def start(folder, code=TREE, name="tree"):
-    return Guarded(name, [sys.executable, "-c", code], folder, environment(folder))
+    return ChildProcess(name, [sys.executable, "-c", code], folder, environment(folder))
 
 
 def test_stopping_takes_along_what_ignores_it(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 import unpooled as up
 from tests.flower.apps import DATA, same
 from unpooled.engines.flower import journal
-from unpooled.engines.remote.desk import Desk
-from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.client_server import ClientServer
+from unpooled.engines.remote.messages import Direct
 from unpooled.runs.flower.server import fit
 
 PROBLEM = up.Problem(up.Logistic(), up.L1(0.01), intercept=True)
@@ -25,7 +25,9 @@ class Counting(Direct):
     """Desks in this process that count what they are asked, and a coordinator that dies at some count."""
 
     def __init__(self, data=SICK, last=None):
-        super().__init__({c.id: Desk(up.FederatedData.from_clients({c.id: (c.X, c.y)})) for c in data})
+        super().__init__(
+            {c.id: ClientServer(up.FederatedData.from_clients({c.id: (c.X, c.y)})) for c in data}
+        )
         self.kinds, self.last = [], last
 
     def exchange(self, requests):

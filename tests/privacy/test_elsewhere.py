@@ -5,11 +5,10 @@ import pytest
 from scipy import sparse
 
 import unpooled as up
+from unpooled.engines.remote.client_server import ClientServer
 from unpooled.engines.remote.data import RemoteData
-from unpooled.engines.remote.desk import Desk
-from unpooled.engines.remote.direct import Direct
 from unpooled.engines.remote.engine import Remote
-from unpooled.engines.remote.messages import Failure
+from unpooled.engines.remote.messages import Direct, Failure
 
 pytestmark = pytest.mark.filterwarnings("ignore:noise_seed")
 PROBLEM = up.Problem(up.Squared(), up.L1(0.02), intercept=True)
@@ -34,7 +33,7 @@ def sites(form):
     desks = {}
     for holder in range(4):
         own = np.isin(clients, [2 * holder, 2 * holder + 1])
-        desks[holder] = Desk(up.FederatedData.from_arrays(form(X[own]), y[own], clients[own]))
+        desks[holder] = ClientServer(up.FederatedData.from_arrays(form(X[own]), y[own], clients[own]))
     return up.FederatedData.from_arrays(form(X), y, clients), desks
 
 

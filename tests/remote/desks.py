@@ -2,10 +2,9 @@
 
 import unpooled as up
 from unpooled.engines.ray.shares import shares
+from unpooled.engines.remote.client_server import ClientServer
 from unpooled.engines.remote.data import RemoteData
-from unpooled.engines.remote.desk import Desk
-from unpooled.engines.remote.direct import Direct
-from unpooled.engines.remote.messages import Failure
+from unpooled.engines.remote.messages import Direct, Failure
 
 
 def apart(data, **options):
@@ -15,13 +14,13 @@ def apart(data, **options):
 
 def desks(data, **options):
     parts = shares(data, data.n_clients) if len(set(data.sizes.tolist())) == 1 else _one_each(data)
-    return Direct({f"site {part.ids[0]}": Desk(part, **options) for part in parts})
+    return Direct({f"site {part.ids[0]}": ClientServer(part, **options) for part in parts})
 
 
 def scattered(data, count=3):
     """Several clients at each desk, no two of them neighbours."""
     groups = [data.ids[first::count] for first in range(count)]
-    return Direct({f"desk {i}": Desk(data.subset(group)) for i, group in enumerate(groups)})
+    return Direct({f"desk {i}": ClientServer(data.subset(group)) for i, group in enumerate(groups)})
 
 
 def _one_each(data):

@@ -110,11 +110,11 @@ def test_a_desk_that_forgot_says_so(small):
     scaffold, transport = ALGORITHMS[-1], desks(small)
     data = RemoteData.of(transport)
     half = go(scaffold, data, cohort=None, rounds=3)
-    state = transport.desks[BAD].state()
-    transport.desks[BAD].memory.kept.clear()
+    state = transport.servers[BAD].state()
+    transport.servers[BAD].memory.kept.clear()
     with pytest.raises(TooFewClientsError, match=r"client 4 has lost what it remembered of round 3"):
         go(scaffold, data, cohort=None, rounds=6, resume=half)
-    transport.desks[BAD].restore(*state)
+    transport.servers[BAD].restore(*state)
     rest = go(scaffold, data, cohort=None, rounds=6, resume=half)
     np.testing.assert_array_equal(rest.w, go(scaffold, small, cohort=None, rounds=6).w)
 
@@ -149,14 +149,14 @@ def test_exact_answers_are_checked(small, change, words):
 
 def test_what_federations_are_refused(small):
     one, two = (up.FederatedData.from_arrays(small.X, small.y, np.zeros(360, int)) for _ in "ab")
-    from unpooled.engines.remote.desk import Desk
-    from unpooled.engines.remote.direct import Direct
+    from unpooled.engines.remote.client_server import ClientServer
+    from unpooled.engines.remote.messages import Direct
 
     with pytest.raises(ValueError, match=r"client id 0 is held by both 'a' and 'b'"):
-        RemoteData.of(Direct({"a": Desk(one), "b": Desk(two)}))
+        RemoteData.of(Direct({"a": ClientServer(one), "b": ClientServer(two)}))
     other = up.FederatedData.from_arrays(small.X[:, :3], small.y, np.ones(360, int))
     with pytest.raises(ValueError, match=r"'a' and 'b' differ in row_shape: \[40\] there, \[3\] here"):
-        RemoteData.of(Direct({"a": Desk(one), "b": Desk(other)}))
+        RemoteData.of(Direct({"a": ClientServer(one), "b": ClientServer(other)}))
     with pytest.raises(ValueError, match="no holder of rows has joined"):
         RemoteData.of(Direct({}))
     with pytest.raises(ValueError, match=r"client 0: its targets do not fit Logistic"):

@@ -8,8 +8,8 @@ from tests.engines import test_touched, test_vacant
 from tests.remote.desks import apart, scattered
 from tests.runs import ALGORITHMS, FAST, NAMES, PROBLEM, go
 from unpooled.algorithms.curvature import Curvature
-from unpooled.engines.local.columns import occupied
-from unpooled.engines.remote import clients, desk
+from unpooled.engines.local.columns import layouts
+from unpooled.engines.remote import client_server, engine
 from unpooled.engines.remote.data import RemoteData
 from unpooled.engines.remote.engine import Remote
 
@@ -22,7 +22,7 @@ def alike(local, remote):
     np.testing.assert_allclose(local.history["objective"], remote.history["objective"], rtol=1e-12)
 
 
-@pytest.mark.parametrize("keeps", ["desk", "server"])
+@pytest.mark.parametrize("keeps", ["client", "server"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=NAMES)
 def test_every_algorithm(small, algorithm, keeps):
     data = RemoteData.of(scattered(small))
@@ -52,10 +52,10 @@ def test_columns_that_clients_do_not_have(sparse):
 
 
 def test_non_zeros_of_several_outputs(monkeypatch):
-    for module in (occupied, clients, desk):
+    for module in (layouts, engine, client_server):
         monkeypatch.setattr(module, "SEVERAL", 2)
     data = test_vacant.images(lambda y: np.digitize(y, [-0.5, 0.5, 1.0]).astype(float), False, empty=0.8)
-    assert isinstance(occupied.occupied_of(data, 4), occupied.NonZeros)
+    assert isinstance(layouts.layout_of(data, 4), layouts.NonZeros)
     algorithm = up.FastFedDA(mu=0.01, gamma=10.0, local_steps=3)
     problem = up.Problem(up.Softmax(), up.L1(0.01), intercept=True)
     remote = RemoteData.of(scattered(data))

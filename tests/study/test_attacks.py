@@ -10,8 +10,7 @@ import unpooled as up
 from tests.study.sites import desks, study
 from tests.study.villain import FEATURES, Villain, patients, scaling
 from unpooled.data.folds import Dealt, Fold
-from unpooled.engines.remote.direct import Direct
-from unpooled.engines.remote.messages import Request
+from unpooled.engines.remote.messages import Direct, Request
 from unpooled.engines.remote.specs import encode
 from unpooled.engines.remote.summaries import ColumnSummary, OwnIntercept
 from unpooled.exact import AndersonProxGradient, Fista, ProxNewton, SufficientStatistics
@@ -361,7 +360,7 @@ def test_local_steps_of_another_kind(tmp_path):
         spec, arrays = encode(algorithm, name="algorithm")
         problem, own = encode(bern.problem, name="problem")
         run = {"algorithm": spec, "seed": seed, "batch_size": 16, "states": "float64"}
-        told = {"run": {**run, "memory": "nobody", "form": None}, "problem": problem, "round": round}
+        told = {"run": {**run, "memory": "nobody", "layout": None}, "problem": problem, "round": round}
         down = {"down/w": np.zeros(5) if w is None else w, "cohort": np.array([0])}
         return bern.request("train", {**told, "down": ["w"]}, arrays | own | down)
 

@@ -10,8 +10,7 @@ import pytest
 from tests.study.sites import SITES, desks, study, tables
 from tests.study.test_commands import said, wards  # noqa: F401  # a fixture
 from tests.study.villain import Villain
-from unpooled.engines.remote.direct import Direct
-from unpooled.engines.remote.messages import Reply, Request
+from unpooled.engines.remote.messages import Direct, Reply, Request
 from unpooled.study import site_commands
 from unpooled.study.approval import Approval
 from unpooled.study.audit import Audit

@@ -7,8 +7,7 @@ import pytest
 from rich.console import Console
 
 from tests.study.sites import desks, study
-from unpooled.engines.remote.direct import Direct
-from unpooled.engines.remote.messages import Failure, Reply, Request
+from unpooled.engines.remote.messages import Direct, Failure, Reply, Request
 from unpooled.study.board import Board
 from unpooled.study.coordinator import run_study
 from unpooled.study.forecast import Forecast

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from tests.study.sites import desks, study, tables
-from unpooled.engines.remote.direct import Direct
 from unpooled.engines.remote.failures import BadReplyError
-from unpooled.engines.remote.messages import Reply
+from unpooled.engines.remote.messages import Direct, Reply
 from unpooled.engines.remote.replies import checked
 from unpooled.study import table
 from unpooled.study.config import StoppedError, StudyError

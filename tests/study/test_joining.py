@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from tests.study.sites import desks, study, tables
 from unpooled.cli import app
-from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.messages import Direct
 from unpooled.study import joining, writing
 from unpooled.study.config import StudyError
 from unpooled.study.coordinator import run_study

@@ -9,7 +9,7 @@ import pytest
 import unpooled as up
 from tests.study.sites import SITES, desks, study, tables
 from tests.study.villain import Villain, patients
-from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.messages import Direct
 from unpooled.study import showing
 from unpooled.study import table as tables_of
 from unpooled.study.agreement import Agreement, DisagreementError, agree, notes

@@ -8,7 +8,7 @@ import pytest
 
 import unpooled as up
 from tests.study.sites import FEATURES, SITES, desks, study, tables
-from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.messages import Direct
 from unpooled.preprocessing import encode
 from unpooled.study.audit import Audit
 from unpooled.study.config import StoppedError, StudyError

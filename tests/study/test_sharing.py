@@ -7,8 +7,7 @@ import pytest
 
 from tests.study.sites import desks, study
 from tests.study.test_terminal_safety import EVIL, is_clean
-from unpooled.engines.remote.direct import Direct
-from unpooled.engines.remote.messages import Failure, Request
+from unpooled.engines.remote.messages import Direct, Failure, Request
 from unpooled.study.config import StudyError
 from unpooled.study.coordinator import run_study
 from unpooled.study.envelope import Envelope

@@ -9,7 +9,7 @@ from tests.study.proxy import PROXIES, connecting
 from tests.study.sites import settings, tables
 from tests.study.terminals import Terminal
 from unpooled.cli import app
-from unpooled.engines.remote.direct import Direct
+from unpooled.engines.remote.messages import Direct
 from unpooled.study import table, writing
 from unpooled.study.config import load, parse
 from unpooled.study.coordinator import run_study

@@ -12,8 +12,7 @@ from rich.console import Console
 from tests.study.sites import desks, study, tables
 from tests.study.sites import settings as given
 from unpooled._wording import printable
-from unpooled.engines.remote.direct import Direct
-from unpooled.engines.remote.messages import Failure, Reply, Request
+from unpooled.engines.remote.messages import Direct, Failure, Reply, Request
 from unpooled.study import joining, showing, site_commands, table, writing
 from unpooled.study.board import Board
 from unpooled.study.config import StoppedError, StudyError, load, parse

@@ -65,6 +65,13 @@ class Algorithm(ABC):
         """This algorithm with every open hyper-parameter chosen, and sentences that say what was chosen."""
         return self, []
 
+    def gentler(self, chosen: Self) -> tuple[Self, str] | None:
+        """This algorithm with half the step that ``chosen``, its resolved form, has; and the number in words.
+
+        ``simulate`` takes it where a run diverges. None where the user's own numbers decide the step.
+        """
+        return None
+
     def planned_rounds(self) -> int | None:
         """How many rounds the algorithm itself prescribes, if it does."""
         return None

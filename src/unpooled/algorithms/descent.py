@@ -78,6 +78,13 @@ class DescentAlgorithm(Algorithm):
         step, said = default_step(self.step, curvature)
         return dataclasses.replace(self, step=step), said  # type: ignore[type-var]
 
+    def gentler(self, chosen: Self) -> tuple[Self, str] | None:
+        """With half the step, where it was open."""
+        if self.step is not None:
+            return None
+        step = 0.5 * chosen._step
+        return dataclasses.replace(self, step=step), f"step = {step:.4g}"  # type: ignore[type-var]
+
     @property
     def _step(self) -> float:
         if self.step is None:

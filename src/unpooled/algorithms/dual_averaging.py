@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -95,6 +96,15 @@ class DualAlgorithm(Algorithm):
         if self.local_steps is None:
             raise ValueError(f"{self} has open hyper-parameters; simulate chooses them, or call resolve")
         return self.local_steps
+
+    def gentler(self, chosen: Self) -> tuple[Self, str] | None:
+        """With twice γ̃, the inverse of the step, where it was open; E was chosen with it and stays."""
+        if self.gamma is not None or (self.schedule == "theory" and self.a is not None):
+            return None
+        gamma = 2.0 * chosen.numbers.gamma
+        numbers = {"gamma": gamma, "local_steps": chosen.local_steps}
+        again = dataclasses.replace(self, **numbers)  # type: ignore[type-var]
+        return again, f"gamma = {gamma:.4g}"
 
     def chosen(
         self, curvature: Curvature, rounds: int | None, per_round: bool

@@ -16,6 +16,7 @@ from unpooled.problem import BoundProblem
 from unpooled.runs.run import Best, Run
 
 Metric = Callable[..., float]
+RISE = 0.01  # of what the objective had fallen by; a smaller rise counts as level
 
 
 @dataclass
@@ -79,3 +80,18 @@ class Recorder:
         whole = min(map(len, columns.values()))
         kinds = {"round": np.int64}
         return {name: np.array(c[:whole], dtype=kinds.get(name, np.float64)) for name, c in columns.items()}
+
+
+def risen(history: Arrays) -> str | None:
+    """A sentence where the last recorded objective is well above the least one, and what can be done."""
+    rounds, objective = history["round"], history["objective"]
+    if not len(objective):
+        return None
+    best = int(np.argmin(objective))
+    first, least, last = (float(objective[i]) for i in (0, best, -1))
+    if last - least <= RISE * (first - least) + 1e-9 * abs(least):
+        return None
+    return (
+        f"the objective has risen since round {rounds[best]}, from {least:.6g} to {last:.6g}: take a smaller "
+        "step, fewer local steps, or a schedule that shrinks the steps; run.best is that round's iterate."
+    )

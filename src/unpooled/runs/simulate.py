@@ -19,7 +19,8 @@ from unpooled.aggregation.base import Aggregate, Mean
 from unpooled.aggregation.privacy import CentralDP
 from unpooled.algorithms.base import Algorithm
 from unpooled.algorithms.curvature import Curvature
-from unpooled.data.base import Data, check_data
+from unpooled.data.base import check_data
+from unpooled.engines.base import Data, Engine
 from unpooled.engines.local import Local
 from unpooled.problem import Problem
 from unpooled.runs.checkpoint import Checkpoint, check_writable
@@ -51,7 +52,7 @@ def simulate(
     weighting: str = "renormalised",
     aggregate: Aggregate | None = None,
     privacy: CentralDP | None = None,
-    engine: Any = None,
+    engine: Engine | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: Run | str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -157,33 +158,26 @@ def simulate(
         ended = [*account, *previous.findings]  # new ones follow
         notes = [*(note for note in previous.notes if note not in ended), *said]
     for left in range(RESTARTS, -1, -1):
-        gentler = _gentler(algorithm, resolved) if left else {}
-        run = trial.run(resolved, notes, said, curvature.rounds, GROWTH if gentler else math.inf)
-        if run.status != Status.DIVERGED or not gentler:
+        gentler = algorithm.gentler(resolved) if left else None
+        run = trial.run(resolved, notes, said, curvature.rounds, math.inf if gentler is None else GROWTH)
+        if run.status != Status.DIVERGED or gentler is None:
             break
-        steps = {"local_steps": resolved.local_steps}  # chosen with the step, and still right
-        retry = dataclasses.replace(algorithm, **steps, **gentler)  # type: ignore[type-var]
-        resolved, _ = retry.resolve(curvature, rounds)
+        again, number = gentler
+        resolved, _ = again.resolve(curvature, rounds)
         trial = dataclasses.replace(trial, previous=None)
-        number = ", ".join(f"{name} = {value:.4g}" for name, value in gentler.items())
         said = [f"{run.message} It was started again with half the step, {number}."]
         notes = [*notes, *said]
     return run
 
 
-def _gentler(algorithm: Algorithm, resolved: Algorithm) -> dict[str, float]:
-    """Half the step that was chosen for the algorithm; nothing where the user's numbers decide it."""
-    asked, chosen = algorithm.settings(), resolved.settings()
-    if asked.get("schedule") == "theory" and asked["a"] is not None:
-        return {}
-    if "gamma" in asked and asked["gamma"] is None:
-        return {"gamma": 2.0 * chosen["gamma"]}
-    if "step" in asked and asked["step"] is None:
-        return {"step": 0.5 * chosen["step"]}
-    return {}
-
-
-def _check_parts(algorithm: Any, problem: Any, data: Any, engine: Any, metrics: Any, checkpoint: Any) -> None:
+def _check_parts(
+    algorithm: object,
+    problem: object,
+    data: object,
+    engine: object,
+    metrics: object,
+    checkpoint: str | os.PathLike[str] | None,
+) -> None:
     """Refuse what is not of its kind, before anything is computed."""
     if not isinstance(algorithm, Algorithm):
         hint = f"; did you mean {algorithm.__name__}(…)?" if isinstance(algorithm, type) else ""
@@ -204,7 +198,7 @@ def _check_parts(algorithm: Any, problem: Any, data: Any, engine: Any, metrics: 
         check_writable(checkpoint)
 
 
-def check_server(algorithm: Algorithm, aggregate: Any, privacy: Any) -> None:
+def check_server(algorithm: Algorithm, aggregate: object, privacy: object) -> None:
     """Refuse what is not an aggregate or a kind of privacy, and what does not go together."""
     if not isinstance(aggregate, Aggregate):
         hint = f"; did you mean {aggregate.__name__}(…)?" if isinstance(aggregate, type) else ""
@@ -217,7 +211,7 @@ def check_server(algorithm: Algorithm, aggregate: Any, privacy: Any) -> None:
         algorithm.check_not_averaged()
 
 
-def _check_certifiable(problem: Problem, engine: Any, privacy: Any) -> None:
+def _check_certifiable(problem: Problem, engine: object, privacy: object) -> None:
     """Refuse a certificate where there can be none."""
     if privacy is not None:
         raise ValueError(
@@ -250,7 +244,7 @@ def _check_previous(previous: Run, rounds: int) -> None:
         )
 
 
-def _rounds(rounds: Any, algorithm: Algorithm) -> int:
+def _rounds(rounds: object, algorithm: Algorithm) -> int:
     """The number of rounds, given or prescribed by the algorithm."""
     planned = algorithm.planned_rounds()
     rounds = planned if rounds is None else rounds
@@ -262,7 +256,7 @@ def _rounds(rounds: Any, algorithm: Algorithm) -> int:
     return whole
 
 
-def _whole(name: str, number: Any, least: int) -> int:
+def _whole(name: str, number: object, least: int) -> int:
     """A whole number as an int, refused where it is not one or too small."""
     if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
         raise ValueError(f"{name} must be a whole number ≥ {least}, got {number!r}")

@@ -16,19 +16,21 @@ from unpooled._ledger import Ledger
 from unpooled._version import versions
 from unpooled.aggregation.base import Aggregate
 from unpooled.aggregation.privacy.private_mean import PrivateMean
-from unpooled.algorithms.base import Algorithm
-from unpooled.data.base import Data
-from unpooled.engines.local.engine import DivergenceError
+from unpooled.algorithms.base import Algorithm, State
+from unpooled.engines.base import Data, DivergenceError, Engine, Say, Task
 from unpooled.engines.remote.failures import SiteLostError
-from unpooled.engines.task import Task
+from unpooled.exact.anderson import AndersonProxGradient
+from unpooled.exact.base import opened
+from unpooled.exact.certificate import Certificate
+from unpooled.exact.clients import Question
+from unpooled.exact.oracle import NONE
 from unpooled.exact.rounds import Server
 from unpooled.kernels.arrays import Float
 from unpooled.problem import BoundProblem
 from unpooled.runs.checkpoint import Checkpoint
-from unpooled.runs.ending import certificate_at, risen
 from unpooled.runs.federation import Federation, Position
 from unpooled.runs.progress import Bar
-from unpooled.runs.recorder import Metric, Recorder
+from unpooled.runs.recorder import Metric, Recorder, risen
 from unpooled.runs.run import Run, Status
 from unpooled.runs.settings import check_same, describe
 
@@ -37,7 +39,7 @@ Result = Callable[[Status, str], Run]
 
 @dataclass(frozen=True)
 class Trial:
-    """Everything about a run but its algorithm's numbers, which may need more than one attempt."""
+    """Everything about a run except its algorithm's numbers, which may need more than one attempt."""
 
     asked: Algorithm  # as the user gave it
     problem: BoundProblem
@@ -47,7 +49,7 @@ class Trial:
     options: Mapping[str, Any]  # rounds, cohort, batch_size, seed, dtype, weighting, aggregate, privacy
     metrics: Mapping[str, Metric]
     every: int
-    engine: Any
+    engine: Engine
     aggregate: Aggregate
     private: PrivateMean | None
     previous: Run | None
@@ -65,7 +67,9 @@ class Trial:
         """
         settings = describe(self.asked, algorithm, self.problem.problem, self.data, self.start, self.options)
         recorder = Recorder(algorithm, self.problem, self.data, self.metrics)
-        federation = self._federation(algorithm, settings, setup_rounds)
+        done = 0 if self.previous is None else self.previous.state.round
+        bar = Bar(type(algorithm).__name__, self.options["rounds"], done, self.progress)
+        federation = self._federation(algorithm, settings, setup_rounds, bar.say)
         before = 0.0
         if self.previous is not None:
             recorder.go_on(self.previous, self.every)
@@ -99,14 +103,14 @@ class Trial:
 
         # BLAS threads that spin after a product would take the cores from the clients' threads.
         with threadpool_limits(limits=1, user_api="blas"):
-            run = self._drive(federation, recorder, growth, result, said)
+            run = self._drive(federation, recorder, bar, growth, result, said)
             self._close(run)
         if self.checkpoint is not None:
             self.checkpoint.finish(run)
         return run
 
     def _close(self, run: Run) -> None:
-        """What can be said now that the run has ended: how far from the optimum, and whether it got worse."""
+        """Note what is known at the end: how far the optimum is, and whether the objective has risen."""
         rise = None if run.status == Status.DIVERGED else risen(run.history)
         said = [] if rise is None else [rise]
         if self.certify and run.status == Status.COMPLETED:
@@ -123,14 +127,16 @@ class Trial:
         run.findings = said
         run.notes += said
 
-    def _federation(self, algorithm: Algorithm, settings: dict[str, Any], setup_rounds: int) -> Federation:
+    def _federation(
+        self, algorithm: Algorithm, settings: dict[str, Any], setup_rounds: int, say: Say
+    ) -> Federation:
         memory, ledger, state = None, Ledger(setup_rounds=setup_rounds), None
         if self.previous is not None:
             check_same(self.previous.settings, settings)
             memory, ledger, state = self.previous.memory, self.previous.ledger, self.previous.state
         options = self.options
         task = Task(algorithm, self.problem, options["seed"], options["batch_size"], self.dtype)
-        clients = self.engine.open(task, self.data, memory)
+        clients = self.engine.open(task, self.data, memory, say)
         if state is None:
             state = algorithm.init(algorithm.problem_at(self.problem, 0), self.start)
         return Federation(
@@ -145,16 +151,20 @@ class Trial:
         )
 
     def _drive(
-        self, federation: Federation, recorder: Recorder, growth: float, result: Result, said: Sequence[str]
+        self,
+        federation: Federation,
+        recorder: Recorder,
+        bar: Bar,
+        growth: float,
+        result: Result,
+        said: Sequence[str],
     ) -> Run:
-        """Go through the rounds; however it ends, there is a result."""
+        """Run the rounds; however they end, there is a result."""
         rounds, done = self.options["rounds"], federation.state.round
         last = rounds if self.private is None else self.private.rounds_within(rounds)
         is_recorded = self.private is None or self.private.asked.history
         limit = math.inf
-        name = type(federation.algorithm).__name__
-        with recorded() as interrupt, Bar(name, rounds, done, self.progress) as bar:
-            federation.clients.say = bar.say
+        with recorded() as interrupt, bar:
             for sentence in said:
                 bar.say(sentence)
             try:
@@ -192,3 +202,11 @@ class Trial:
                 Status.COMPLETED,
                 "The one round was done." if rounds == 1 else f"All {rounds} rounds were done.",
             )
+
+
+def certificate_at(problem: BoundProblem, w: Float, server: Server) -> Certificate:
+    """The certificate of a flat w, by one round: every client answers with its loss, gradient and moments."""
+    solver = AndersonProxGradient()
+    w = np.asarray(w, dtype=np.float64)
+    [total] = server.ask([Question(solver, problem, {"w": w, "features": NONE})])
+    return solver.certificate(problem, State(1, opened(problem, solver.init(problem, w), total)))

@@ -9,7 +9,7 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from unpooled.engines.flower.installed import clientapp, serverapp
+from unpooled.engines.flower.environment import clientapp, serverapp
 from unpooled.engines.flower.keyring import read_public
 from unpooled.engines.flower.signing import Signatures, Signer
 from unpooled.engines.flower.transport import GridTransport

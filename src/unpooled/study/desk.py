@@ -14,7 +14,7 @@ from typing import Any
 
 from unpooled._validation import listing
 from unpooled._wording import printable
-from unpooled.engines.remote.desk import Desk
+from unpooled.engines.remote.client_server import ClientServer
 from unpooled.engines.remote.messages import Reply, Request
 from unpooled.engines.remote.specs import key_of
 from unpooled.study.accepted import check_agreement, check_center, check_scaling
@@ -63,7 +63,7 @@ class StudyDesk:
         self.policy = Policy(study, site, refuses)
         self.answers = 0
         self.told: list[Mapping[str, Any]] = []
-        self._desk: tuple[str, Desk] | None = None
+        self._desk: tuple[str, ClientServer] | None = None
 
     def handle(self, request: Request) -> Reply:
         """The answer; what goes wrong is an answer too, in words that hold no values."""
@@ -109,7 +109,7 @@ class StudyDesk:
         self.policy.leaving(reply, digest)
         return reply
 
-    def _prepared(self, envelope: Envelope) -> Desk:
+    def _prepared(self, envelope: Envelope) -> ClientServer:
         """The desk with rows as agreed; made once."""
         agreement, scaling = envelope.agreement, envelope.scaling
         assert agreement is not None
@@ -126,7 +126,7 @@ class StudyDesk:
             data = federated(self.site, X, y, agreement.feature_names, prepared)
             self.policy.prepare(envelope)  # last: the rows and what was agreed change together
             self._say_left_out(agreement)
-            self._desk = (key, Desk(data, guard=self.policy))
+            self._desk = (key, ClientServer(data, guard=self.policy))
         return self._desk[1]
 
     def _say_left_out(self, agreement: Agreement) -> None:

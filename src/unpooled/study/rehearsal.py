@@ -12,8 +12,7 @@ import numpy as np
 from unpooled._files import plain
 from unpooled._ledger import in_words
 from unpooled._wording import counted
-from unpooled.engines.remote.direct import Direct
-from unpooled.engines.remote.messages import Reply, Request
+from unpooled.engines.remote.messages import Direct, Reply, Request
 from unpooled.study.config import Study
 from unpooled.study.coordinator import run_study
 from unpooled.study.desk import StudyDesk

@@ -12,10 +12,9 @@ from typing import NamedTuple
 from rich.console import Console
 
 from unpooled.engines.flower.app_folder import Setting, write_app
-from unpooled.engines.flower.certificates import Certificates
-from unpooled.engines.flower.guarded import ProcessError
-from unpooled.engines.flower.ports import is_loopback
-from unpooled.engines.flower.superlink import RunStatus, SuperLink
+from unpooled.engines.flower.environment import is_loopback
+from unpooled.engines.flower.processes import ProcessError
+from unpooled.engines.flower.superlink import Certificates, RunStatus, SuperLink
 from unpooled.study.board import Board
 from unpooled.study.config import StoppedError, Study, StudyError
 from unpooled.study.events import Follower

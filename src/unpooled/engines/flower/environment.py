@@ -1,15 +1,19 @@
-"""The environment of every process of Flower that we start, and where its commands are.
+"""Flower as we use it: its modules, its commands, and the environment of the processes we start.
 
-Nothing leaves such a process that a study did not ask for: no telemetry, no look for updates, no installation
-of dependencies from the internet. What they say to each other on loopback goes through no proxy.
+Nothing leaves such a process that a study did not ask for: no telemetry, no update check, no installation of
+dependencies from the internet. Traffic on loopback bypasses proxies.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
+import ipaddress
 import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
@@ -18,8 +22,8 @@ QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 
-LOOPBACK = "localhost,127.0.0.1,::1"  # a proxy of the environment is not for this machine's own processes
-POLL_SECONDS = 0.25  # how often a node looks for a message it has taken in; Flower's own is 1 s
+LOOPBACK = "localhost,127.0.0.1,::1"  # hosts that bypass a proxy of the environment
+POLL_SECONDS = 0.25  # how often a node looks for work; Flower's default is 1 s
 
 
 def environment(home: Path, poll_seconds: float = POLL_SECONDS) -> dict[str, str]:
@@ -35,7 +39,7 @@ def environment(home: Path, poll_seconds: float = POLL_SECONDS) -> dict[str, str
 
 
 def be_quiet() -> None:
-    """The same for this process, before it imports flwr or starts Ray; what the user has set stays."""
+    """Make this process quiet, before it imports flwr or starts Ray; what the user has set stays."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
 
@@ -46,3 +50,40 @@ def command(name: str) -> str:
     if found is None:
         raise FileNotFoundError(f"there is no command {name}: pip install 'unpooled[flower]'")
     return found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine and nothing else."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@functools.cache
+def module(name: str) -> Any:
+    """A module of flwr, imported when it is first needed."""
+    be_quiet()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "flwr":
+            raise
+        raise ModuleNotFoundError(
+            "Flower is not installed: pip install 'unpooled[flower]'", name=error.name
+        ) from error
+
+
+def app() -> Any:
+    """``flwr.app``: messages and records."""
+    return module("flwr.app")
+
+
+def serverapp() -> Any:
+    """``flwr.serverapp``."""
+    return module("flwr.serverapp")
+
+
+def clientapp() -> Any:
+    """``flwr.clientapp``."""
+    return module("flwr.clientapp")

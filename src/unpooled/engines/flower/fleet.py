@@ -20,33 +20,33 @@ from typing import Any, Self
 import httpx
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from unpooled.engines.flower.installed import module
+from unpooled.engines.flower.environment import is_loopback, module
 from unpooled.engines.flower.keyring import AHEAD, BEHIND, CLOCK, signed
-from unpooled.engines.flower.ports import is_loopback
+from unpooled.engines.retry import Retry
 
 SECONDS, CONNECT_SECONDS = 30.0, 10.0  # without a byte; to connect and to shake hands
 KEPT_SECONDS = 3.0  # that an idle connection is used again; the coordinator closes them after 5
 MOST_BYTES = 64 * 2**20  # of an answer: Flower sends arrays in pieces of 5 MiB
 MOST_WORDS = 1000  # bytes of a refusal that are read
-TRIES = 3  # of what may be asked twice
-AWAY = (502, 503, 504)  # what a gateway says for a SuperLink that does not answer
+TRIES = 3  # of calls that may be repeated
+AWAY = (502, 503, 504)  # a gateway's answer for a SuperLink that does not answer
 PROTOBUF = "application/protobuf"
 
 
 class FleetError(Exception):
-    """A call failed; the words are for whoever runs the site."""
+    """A call failed; the message is for whoever runs the site."""
 
 
 class UnreachableError(FleetError):
-    """Nobody answers, or not in time: it may pass."""
+    """Nobody answers, or not in time; it may help to try again."""
 
 
 class UntrustedError(FleetError):
-    """Whoever answers does not show a certificate of the study's authority."""
+    """Whoever answers has no certificate of the study's authority."""
 
 
 class RefusedError(FleetError):
-    """The coordinator answers, and does not do it. ``is_stranger``: because it does not know this site."""
+    """The coordinator refuses the call. ``is_stranger``: because it does not know this site."""
 
     def __init__(self, words: str, status: int = 0):
         super().__init__(words)
@@ -54,17 +54,17 @@ class RefusedError(FleetError):
 
 
 class ClockError(FleetError):
-    """The coordinator refuses what this machine signs because of its clock."""
+    """The coordinator refuses this machine's signatures because of its clock."""
 
 
 class Fleet:
-    """Calls to the SuperLink at ``address``, host:port.
+    """Calls to the SuperLink at ``address``.
 
     Parameters
     ----------
-    address : where it is.
-    ca : the authority that signed its certificate; None talks in clear.
-    key : the site's key, which signs.
+    address : ``host:port``.
+    ca : the authority that signed its certificate; None for a connection without TLS.
+    key : the site's private key, which signs every request.
     """
 
     def __init__(self, address: str, ca: Path | None, key: ec.EllipticCurvePrivateKey):
@@ -86,21 +86,21 @@ class Fleet:
         self._versions = dict(versions.from_local_component("SuperNode").as_metadata())
 
     def call(self, name: str, request: Any, answer: Any, tries: int = 1) -> Any:
-        """Send a message to "activate-node" or the like, and fill ``answer``, a message, with what comes."""
+        """Send ``request`` to a call such as "activate-node"; fill the message ``answer`` and return it."""
         body = request.SerializeToString(deterministic=True)
-        for left in reversed(range(tries)):
+        for attempt in Retry(tries=tries):
             try:
                 answer.ParseFromString(b"".join(self._sent(name, body)))
                 return answer
             except UnreachableError:
-                if not left:
+                if attempt.is_last:
                     raise
             except module("google.protobuf.message").DecodeError:
                 raise RefusedError(f"{self.address} answers {name} with what cannot be read") from None
-        raise AssertionError
+        raise AssertionError("the last attempt returns or raises")
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._client.close()
 
     def __enter__(self) -> Self:

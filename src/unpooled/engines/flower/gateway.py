@@ -1,4 +1,4 @@
-"""The only way from outside to a SuperLink: what SuperNodes ask of it passes, all else is refused.
+"""The only way from outside to a SuperLink: what SuperNodes ask of it passes, everything else is refused.
 
 Flower serves three interfaces on one port: Fleet for SuperNodes, which show registered keys; Runtime for the
 processes it starts; and Control for ``flwr run`` and ``flwr supernode register``, which takes anyone who can
@@ -6,7 +6,7 @@ reach the port. Whoever does could admit a key of his own, or run code of his ow
 SuperLink listens on loopback, and this is what listens on the address that sites know.
 
 A caller shows its key in the headers, and is refused before a byte of the body is read. Connections, the time
-until a key is shown and the size of a body are limited (see ``door``).
+until a key is shown and the size of a body are limited (see ``listener``).
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ import logging
 import re
 import ssl
 import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import uvicorn
 
-from unpooled.engines.flower.certificates import Certificates
-from unpooled.engines.flower.door import BACKLOG, Door
 from unpooled.engines.flower.keyring import Keyring
+from unpooled.engines.flower.listener import BACKLOG, Listener
+from unpooled.engines.retry import Retry
+
+if TYPE_CHECKING:
+    from unpooled.engines.flower.superlink import Certificates
 
 FLEET = re.compile(rb"/v1/fleet/[a-z-]+")  # as it was sent: no "..", "%2e" or "//" that another might resolve
 BETWEEN = set(b"connection date expect host keep-alive te trailer transfer-encoding upgrade".split())
@@ -33,7 +35,7 @@ SECONDS = 60.0  # without a word from the SuperLink or the SuperNode, which itse
 MOST_BYTES = 64 * 2**20  # of a body: Flower sends arrays in pieces of 5 MiB
 KEPT_SECONDS = 3.0  # that an idle connection to the SuperLink is used again; it closes them after 5
 LEAVE_SECONDS = 1  # for requests that are under way at the end
-SWEEP_SECONDS = 1.0  # between two looks at who has been silent for too long
+SWEEP_SECONDS = 1.0  # between two checks of deadlines
 PAUSE = 0.02
 
 Message = MutableMapping[str, Any]
@@ -51,14 +53,14 @@ class Gateway:
     """
 
     def __init__(self, host: str, port: int, tls: Certificates | None, keyring: Keyring | None = None):
-        self._door = Door(host, port)
-        self.port, self.tls, self.keyring = int(self._door.getsockname()[1]), tls, keyring
+        self._listener = Listener(host, port)
+        self.port, self.tls, self.keyring = int(self._listener.getsockname()[1]), tls, keyring
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
     def start(self, superlink: str) -> None:
         """Pass on to ``superlink``, host:port, in a thread that ends with this process."""
-        passing = Passing(superlink, self.tls, self.keyring, self._door)
+        passing = Passing(superlink, self.tls, self.keyring, self._listener)
         config = uvicorn.Config(
             passing,
             ssl_certfile=None if self.tls is None else self.tls.certificate,
@@ -80,31 +82,32 @@ class Gateway:
 
         async def serve() -> None:
             asyncio.get_running_loop().set_exception_handler(_log)
-            sweeping = asyncio.create_task(_sweep(self._door))
+            sweeping = asyncio.create_task(_sweep(self._listener))
             async with passing.client:
-                await server.serve(sockets=[self._door])
+                await server.serve(sockets=[self._listener])
             sweeping.cancel()
 
         self._thread = thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
         thread.start()
-        while not server.started and thread.is_alive():
-            time.sleep(PAUSE)
+        for _ in Retry(pause=PAUSE):
+            if server.started or not thread.is_alive():
+                break
         if not server.started:
-            raise RuntimeError(f"nothing can be passed on from port {self.port}")
+            raise RuntimeError(f"the gateway at port {self.port} did not start")
 
     def stop(self) -> None:
-        """Listen no more. Stopping twice is fine."""
+        """Stop listening. Stopping twice is fine."""
         if self._server is not None and self._thread is not None:
             self._server.should_exit = True
             self._thread.join(10.0 * LEAVE_SECONDS)
-        self._door.close()
+        self._listener.close()
 
 
 class Passing:
     """An ASGI application: a request to the Fleet interface is the SuperLink's to answer."""
 
-    def __init__(self, superlink: str, tls: Certificates | None, keyring: Keyring | None, door: Door):
-        self.keyring, self.door = keyring, door
+    def __init__(self, superlink: str, tls: Certificates | None, keyring: Keyring | None, listener: Listener):
+        self.keyring, self.listener = keyring, listener
         trust = ssl.create_default_context(cafile=tls.ca) if tls is not None else False
         self.client = httpx.AsyncClient(
             base_url=f"{'http' if tls is None else 'https'}://{superlink}",
@@ -127,11 +130,11 @@ class Passing:
             return await _answer(
                 send, 413, f"a body has at most {MOST_BYTES} bytes, and says how many\n".encode()
             )
-        self.door.busy(scope["client"])
+        self.listener.busy(scope["client"])
         try:
             await self._pass(path.decode("ascii"), scope["headers"], receive, send)
         finally:
-            self.door.idle(scope["client"])
+            self.listener.idle(scope["client"])
 
     async def _pass(
         self, path: str, headers: list[tuple[bytes, bytes]], receive: Receive, send: Send
@@ -181,10 +184,10 @@ def _length(headers: list[tuple[bytes, bytes]]) -> int:
     return max((int(value) for name, value in headers if name == b"content-length"), default=-1)
 
 
-async def _sweep(door: Door) -> None:
+async def _sweep(listener: Listener) -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
-        door.sweep()
+        listener.sweep()
 
 
 def _log(loop: asyncio.AbstractEventLoop, what: dict[str, Any]) -> None:

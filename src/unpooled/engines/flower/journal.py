@@ -1,9 +1,9 @@
 """Replies kept on disk, so that a coordinator that was killed goes on where it stood.
 
-A holder's answer depends on the request and on its rows alone (see ``remote.desk``), and whoever is started
-again with the same settings asks the same. So replies are filed under a digest of holder and request: what
-was answered before is read, the rest is asked, and the result has the bits of an uninterrupted run. Only what
-the rows are ("describe") is asked anew each time, and must be what it was.
+A holder's answer depends only on the request and its rows (see ``remote.client_server``), and a coordinator
+that restarts with the same settings asks the same. So replies are filed under a digest of holder and request:
+what was answered before is read, the rest is asked, and the result has the bits of an uninterrupted run. Only
+the description of the rows ("describe") is asked anew each time, and must be what it was.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A site at a SuperLink, in this process: it takes messages, lets a desk answer them, and sends the replies.
+"""A site at a SuperLink, in this process: take messages, let a client server answer them, send the replies.
 
 Flower's own SuperNode runs, for each message, the app that the SuperLink hands it: code of the coordinator's
-choice, in a new process, which listens on loopback for anyone's answer. Here no app is fetched, no process is
-started and no port is opened: a message is data for the library that is installed at the site, and nothing
-else. Whatever is not one of its requests is refused.
+choice, in a new process that listens on loopback. Here no app is fetched, no process is started and no port
+is opened: a message is data for the library that is installed at the site, and nothing else. Anything other
+than one of its requests is refused.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
+from unpooled.engines.flower.environment import app, module
 from unpooled.engines.flower.fleet import TRIES, Fleet, FleetError, RefusedError
-from unpooled.engines.flower.installed import app, module
 from unpooled.engines.flower.records import NotOursError, reply_record, request_of
 from unpooled.engines.flower.roster import HELLO
 from unpooled.engines.flower.signing import Authority, ForgedError, sign
-from unpooled.engines.remote.direct import Answers
-from unpooled.engines.remote.messages import Reply
+from unpooled.engines.remote.messages import Answers, Reply
+from unpooled.engines.retry import Retry
 
-HEARTBEAT = 20.0  # seconds; the SuperLink counts a node as gone after twice as many
-BEATS = 4  # in which so many are sent
-FIRST_PAUSE, LONGEST_PAUSE, LONGER = 0.1, 1.0, 1.3  # seconds between two looks for a message
+HEARTBEAT = 20.0  # seconds; the SuperLink counts a node as gone after twice as long
+BEATS = 4  # sent in that time
+FIRST_PAUSE, LONGEST_PAUSE, LONGER = 0.1, 1.0, 1.3  # seconds between two polls for a message
 RAISED = 2  # Flower's code for a message that could not be answered
-PIECE_LOOKS = 300  # for a piece of a message that is on its way from the server app to the SuperLink
+PIECE_TRIES = 300  # for a piece of a message that is on its way from the server app to the SuperLink
 MOST_BYTES = 2**30  # of a message
 
 Say = Callable[[str], None]
@@ -35,20 +35,20 @@ log = logging.getLogger("unpooled.runs.flower")
 
 
 class Node:
-    """Takes part while it is entered; whoever has lost the connection enters it again.
+    """Takes part while it is entered; enter it again after a lost connection.
 
     Parameters
     ----------
     fleet : the way to the SuperLink, with the site's key.
     name : the site's id.
-    desk : who answers.
-    authority : knows the coordinator's questions; None answers anyone who can reach the SuperLink, where it
-        takes any key: the site's own is made known first.
+    server : answers the requests.
+    authority : knows the coordinator's questions; None answers anyone who can reach the SuperLink, which then
+        takes any key: the site registers its own first.
     say : told what was refused.
     """
 
-    def __init__(self, fleet: Fleet, name: str, desk: Answers, authority: Authority | None, say: Say):
-        self.fleet, self.name, self.desk, self.authority, self.say = fleet, name, desk, authority, say
+    def __init__(self, fleet: Fleet, name: str, server: Answers, authority: Authority | None, say: Say):
+        self.fleet, self.name, self.server, self.authority, self.say = fleet, name, server, authority, say
         self._proto = module("flwr.proto.fleet_pb2")
         self._messages = module("flwr.proto.message_pb2")
         self._node = module("flwr.proto.node_pb2").Node()
@@ -90,7 +90,7 @@ class Node:
                 self.fleet.call("unregister-node", request, proto.UnregisterNodeFleetResponse())
 
     def step(self) -> None:
-        """Answer one message; where there is none, wait a little."""
+        """Answer one message; where there is none, pause."""
         request = self._proto.PullMessagesRequest(node=self._node)
         found = self.fleet.call("pull-messages", request, self._proto.PullMessagesResponse())
         if not found.messages_list:
@@ -113,15 +113,13 @@ class Node:
             self.say(f"refused: a message that cannot be read or answered ({type(error).__name__})")
 
     def linger(self, seconds: float) -> None:
-        """Stay until the last run is over, or so long: the replies of a node that has left are gone."""
-        deadline = time.monotonic() + seconds
-        with contextlib.suppress(FleetError):  # it is over
-            while time.monotonic() < deadline:
+        """Stay until the last run is over, at most this long: the replies of a node that leaves are lost."""
+        with contextlib.suppress(FleetError):  # the run is over
+            for _ in Retry(seconds=seconds, pause=LONGEST_PAUSE / 2):
                 self._told(self._run)
-                time.sleep(LONGEST_PAUSE / 2)
 
     def _answered(self, message: Any, tree: Any) -> Any:
-        """The reply to a message whose pieces a tree names; or why there is none."""
+        """The reply to a message whose pieces ``tree`` names; an error says why there is none."""
         try:
             content = self._content(message.metadata.run_id, tree)
             request = request_of(content)
@@ -129,12 +127,12 @@ class Node:
                 self.authority.check(content, self.name, message.metadata.run_id)
         except FleetError:
             raise
-        except Exception as error:  # whatever it is, it is none of the requests that are answered here
+        except Exception as error:  # whatever it is, it is not a request that is answered here
             log.warning("refused: %r", error)
             words = f"refused: {self._app(message.metadata.run_id)} sent {_in_words(error)}"
             self.say(words)
             return app().Message(app().Error(RAISED, words), reply_to=message)
-        reply = Reply({}, {}) if request.kind == HELLO.kind else self.desk.handle(request)
+        reply = Reply({}, {}) if request.kind == HELLO.kind else self.server.handle(request)
         record = reply_record(reply, self.name)
         if self.authority is not None:
             record = sign(record, content, message.metadata.message_id, self.fleet.key)
@@ -162,13 +160,12 @@ class Node:
     def _piece(self, run: int, number: str) -> bytes:
         """A piece of a message, once the SuperLink has it."""
         request = self._messages.PullObjectRequest(node=self._node, run_id=run, object_id=number)
-        for _ in range(PIECE_LOOKS):
+        for _ in Retry(tries=PIECE_TRIES, pause=FIRST_PAUSE):
             found = self.fleet.call("pull-object", request, self._messages.PullObjectResponse(), TRIES)
             if not found.object_found:
                 break
             if found.object_available:
                 return bytes(found.object_content)
-            time.sleep(FIRST_PAUSE)
         raise RefusedError(f"{self.fleet.address} has lost a piece of its message")
 
     def _app(self, run: int) -> str:
@@ -211,16 +208,16 @@ class Node:
                 self.fleet.call("push-object", request, self._messages.PushObjectResponse(), TRIES)
 
     def _beat(self, over: threading.Event) -> None:
-        """Tell the SuperLink every few seconds that this site is there, also while its desk is at work."""
+        """Send heartbeats to the SuperLink, also while the client server computes."""
         beats = module("flwr.proto.heartbeat_pb2")
         request = beats.SendNodeHeartbeatRequest(node=self._node, heartbeat_interval=HEARTBEAT)
         while not over.wait(HEARTBEAT / BEATS):
-            with contextlib.suppress(FleetError):  # whoever looks for messages finds out too
+            with contextlib.suppress(FleetError):  # the poll for messages fails too, and reports it
                 self.fleet.call("send-node-heartbeat", request, beats.SendNodeHeartbeatResponse())
 
 
 def _in_words(error: Exception) -> str:
-    """What it is that is not answered, and why."""
+    """What was refused, and why."""
     if isinstance(error, ForgedError):
         return f"{error}: someone else who can reach its SuperLink may have asked"
     why = str(error) if isinstance(error, NotOursError) else type(error).__name__

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unpooled._files import array_of
-from unpooled.engines.flower.installed import app
+from unpooled.engines.flower.environment import app
 from unpooled.engines.remote.messages import Reply, Request
 from unpooled.kernels.arrays import Arrays
 

@@ -5,8 +5,8 @@
         run = link.run(write_app(folder / "app", server, client, settings), settings)
         status = link.wait(run, timeout=3600)
 
-It is guarded: when this process ends, however it ends, so do it and all that it started. It listens on
-loopback; sites reach it through a ``gateway``, by which nobody can register keys or run apps.
+A watchdog ends it, and everything it started, when this process ends, however that happens. It listens on
+loopback; sites reach it through a ``gateway``, through which nobody can register keys or run apps.
 """
 
 from __future__ import annotations
@@ -15,20 +15,26 @@ import contextlib
 import functools
 import itertools
 import json
+import math
 import re
-import socket
 import subprocess
-import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from unpooled.engines.flower.app_folder import Setting, settings
-from unpooled.engines.flower.certificates import Certificates
-from unpooled.engines.flower.environment import POLL_SECONDS, command, environment
-from unpooled.engines.flower.guarded import Guarded, ProcessError
-from unpooled.engines.flower.ports import ATTEMPTS, START_SECONDS, free_port, is_loopback
+from unpooled.engines.flower.environment import POLL_SECONDS, command, environment, is_loopback
+from unpooled.engines.flower.processes import (
+    ATTEMPTS,
+    START_SECONDS,
+    ChildProcess,
+    ProcessError,
+    free_port,
+    is_open,
+)
 from unpooled.engines.flower.superexec import without_tokens
+from unpooled.engines.retry import Retry
 
 if TYPE_CHECKING:
     from unpooled.engines.flower.gateway import Gateway
@@ -36,6 +42,15 @@ if TYPE_CHECKING:
 
 CONNECTION = "unpooled"  # the name of the SuperLink in the Flower home that we write
 INSIDE = "127.0.0.1"  # where it listens itself
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """PEM files by which sites know a SuperLink; they need only the first one."""
+
+    ca: Path
+    certificate: Path
+    key: Path
 
 
 class RunStatus(NamedTuple):
@@ -88,7 +103,7 @@ class SuperLink:
         self.home = self.folder / "flower"
         self._environment = environment(self.home.absolute(), poll_seconds)
         self._inside = ""  # host:port, once started
-        self._process: Guarded | None = None
+        self._process: ChildProcess | None = None
         self._gateway: Gateway | None = None
         self._keyring: Keyring | None = None
 
@@ -99,7 +114,7 @@ class SuperLink:
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     @property
-    def process(self) -> Guarded:
+    def process(self) -> ChildProcess:
         """The process, once started."""
         if self._process is None:
             raise RuntimeError("the SuperLink is not started")
@@ -127,25 +142,25 @@ class SuperLink:
             raise
         return self
 
-    def _started(self) -> Guarded:
-        """The process, at a port that was free."""
-        for attempt in range(ATTEMPTS):
+    def _started(self) -> ChildProcess:
+        """The process, at a free port."""
+        for attempt in Retry(tries=ATTEMPTS):
             port = free_port(INSIDE)
             self._inside = f"{INSIDE}:{port}"
             self._write_home()
             commands = without_tokens(self._environment, self.home / "commands")
-            process = Guarded("superlink", self._command(port), self.folder, commands)
+            process = ChildProcess("superlink", self._command(port), self.folder, commands)
             try:
-                process.until(functools.partial(_is_open, port), START_SECONDS, "take connections")
-                break
+                process.until(functools.partial(is_open, INSIDE, port), START_SECONDS, "take connections")
+                return process
             except ProcessError as error:
                 process.stop()
-                if "address already in use" not in str(error) or attempt == ATTEMPTS - 1:
+                if "address already in use" not in str(error) or attempt.is_last:
                     raise
             except BaseException:
                 process.stop()
                 raise
-        return process
+        raise AssertionError("the last attempt returns or raises")
 
     def stop(self) -> None:
         """Stop it, with the server app of a run that is under way."""
@@ -193,21 +208,21 @@ class SuperLink:
 
         What the run says is streamed into ``run-<number>.log`` meanwhile.
         """
-        deadline = time.monotonic() + timeout if timeout is not None else float("inf")
+        seconds = math.inf if timeout is None else timeout
         stream = [command("flwr"), "log", str(run), CONNECTION, "--stream"]
-        while True:
-            with Guarded(f"run-{run}", stream, self.folder, self._environment) as log:
-                left = max(0.0, deadline - time.monotonic())
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    log.wait(left if left < float("inf") else None)
+        for attempt in Retry(seconds=seconds, pause=1.0):
+            left = max(0.0, seconds - attempt.seconds)
+            with (
+                ChildProcess(f"run-{run}", stream, self.folder, self._environment) as log,
+                contextlib.suppress(subprocess.TimeoutExpired),
+            ):
+                log.wait(None if math.isinf(left) else left)
             if self.process.returncode is not None:
                 raise ProcessError(f"the SuperLink ended while run {run} was on; see {self.process.log}")
             status = self.status(run)
             if status.is_finished:
                 return status
-            if time.monotonic() >= deadline:
-                raise TimeoutError(f"run {run} has not ended within {timeout:g} s: it is {status.status}")
-            time.sleep(1.0)
+        raise TimeoutError(f"run {run} has not ended within {seconds:g} s: it is {status.status}")
 
     def cancel(self, run: int) -> None:
         """End a run (``flwr stop``)."""
@@ -264,12 +279,6 @@ class SuperLink:
         if not told.get("success"):
             raise ProcessError(f"{what} failed: {plain(str(told.get('error-message') or told))}")
         return told
-
-
-def _is_open(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection((INSIDE, port), 1.0):
-        return True
-    return False
 
 
 def plain(words: str) -> str:

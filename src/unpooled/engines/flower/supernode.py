@@ -4,22 +4,26 @@
         node.until_connected(60)
         node.wait()
 
-It is guarded: when this process ends, however it ends, so do it and all that it started.
+A watchdog ends it, and everything it started, when this process ends, however that happens.
 """
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 from unpooled.engines.flower.app_folder import Setting, settings
 from unpooled.engines.flower.environment import POLL_SECONDS, command, environment
-from unpooled.engines.flower.guarded import Guarded, ProcessError
-from unpooled.engines.flower.ports import ATTEMPTS, START_SECONDS, free_port
+from unpooled.engines.flower.processes import (
+    ATTEMPTS,
+    START_SECONDS,
+    ChildProcess,
+    ProcessError,
+    free_port,
+    is_open,
+)
+from unpooled.engines.retry import Retry
 
 REFUSED = "Failed to activate SuperNode"  # in the log of a node whose key the SuperLink does not take
 AGAIN_SECONDS = 5.0  # until such a node tries again
@@ -58,10 +62,10 @@ class SuperNode:
         self.node_config, self.patience = dict(node_config or {}), patience
         self.port = 0
         self._environment = environment((self.folder / "flower").absolute(), poll_seconds)
-        self._process: Guarded | None = None
+        self._process: ChildProcess | None = None
 
     @property
-    def process(self) -> Guarded:
+    def process(self) -> ChildProcess:
         """The process, once started."""
         if self._process is None:
             raise RuntimeError("the SuperNode is not started")
@@ -71,9 +75,11 @@ class SuperNode:
         """Start it; it goes on trying to connect for as long as it takes (see ``until_connected``)."""
         (self.folder / "flower").mkdir(parents=True, exist_ok=True)
         (self.folder / "node.toml").write_text(settings(self.node_config), encoding="utf-8")
-        for _ in range(ATTEMPTS):
+        for _ in Retry(tries=ATTEMPTS):
             self.port = free_port("127.0.0.1")
-            self._process = process = Guarded("supernode", self._command(), self.folder, self._environment)
+            self._process = process = ChildProcess(
+                "supernode", self._command(), self.folder, self._environment
+            )
             try:
                 process.until(self._is_up_or_over, START_SECONDS, "start")
             except BaseException:
@@ -86,18 +92,18 @@ class SuperNode:
 
     def until_connected(self, timeout: float = START_SECONDS) -> None:
         """Wait until the SuperLink has taken the node in; a ``ProcessError`` says why it was refused."""
-        began = time.monotonic()
-        while True:
+        limit = max(0.0, min(timeout, self.patience) - AGAIN_SECONDS)
+        for attempt in Retry(seconds=limit, pause=AGAIN_SECONDS):
+            if attempt.number > 1:
+                self.start()
             try:
-                left = max(0.0, began + timeout - time.monotonic())
+                left = max(0.0, timeout - attempt.seconds)
                 return self.process.until(self._is_connected, left, f"connect to {self.superlink}")
             except ProcessError:
-                tried = time.monotonic() - began
-                if REFUSED not in self.process.words() or tried + AGAIN_SECONDS > min(timeout, self.patience):
+                if REFUSED not in self.process.words() or attempt.is_last:
                     raise
-            self.process.stop()
-            time.sleep(AGAIN_SECONDS)
-            self.start()
+            self.stop()
+        raise AssertionError("the last attempt returns or raises")
 
     @property
     def returncode(self) -> int | None:
@@ -132,9 +138,7 @@ class SuperNode:
     def _is_up_or_over(self) -> bool:
         if self.returncode is not None:
             return True
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1.0):
-            return True
-        return False
+        return is_open("127.0.0.1", self.port)
 
     def _is_connected(self) -> bool:
         return "SuperNode ID: " in self.process.words(1 << 20)

@@ -16,18 +16,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from unpooled._wording import counted
-from unpooled.engines.flower.mailbox import post, pull
+from unpooled.engines.flower.environment import app
 from unpooled.engines.flower.records import NotOursError, reply_of, request_record
-from unpooled.engines.flower.roster import Place, Roster
+from unpooled.engines.flower.roster import LEEWAY, Place, Roster, post, pull
 from unpooled.engines.flower.signing import ForgedError, Signatures
 from unpooled.engines.remote.messages import Failure, Holder, Reply, Request
+from unpooled.engines.retry import Retry
 
 UNAVAILABLE = (3, 4, 5)  # Flower's codes for a message, a reply or a node that is gone
-LOOK_SECONDS = 1.0  # between two looks at who is there
-SLOW_SECONDS = 30.0  # after which it is told for whom an exchange waits
+LOOK_SECONDS = 1.0  # between two checks of who is there
+SLOW_SECONDS = 30.0  # after which ``tell`` learns for whom an exchange waits
 
 Tell = Callable[[str, Mapping[str, Any]], None]
-"""Told "waiting", "gone" and "back", with ``sites``, and ``seconds`` for which they are waited for."""
+"""Called with "waiting", "gone" or "back", the ``sites``, and for how many ``seconds`` we wait for them."""
 
 log = logging.getLogger("unpooled.runs.flower")
 
@@ -39,10 +40,10 @@ class GridTransport:
     ----------
     grid : the Grid that Flower gives to a server app.
     timeout : seconds after which a node that has not answered counts as failed.
-    quorum : once so many have answered, the others have ``grace`` seconds left; None waits for all.
+    quorum : once this many have answered, the others have ``grace`` seconds left; None waits for all.
     grace : see ``quorum``.
-    return_seconds : how long a node that has gone while it was asked may take to come back. Then it is asked
-        again, whatever its node id; as is one that was started again before Flower missed it.
+    return_seconds : how long to wait for a node that goes away while it is asked. When it is back it is asked
+        again, whatever its node id; so is one that was restarted before Flower missed it.
     hello_seconds : how long a node may take to tell its client id.
     poll_seconds : how often replies are looked for.
     tell : told of nodes that are slow, gone or back.
@@ -74,18 +75,18 @@ class GridTransport:
         self.roster = Roster(grid, poll_seconds, hello_seconds)
 
     def holders(self) -> tuple[Holder, ...]:
-        """The client ids of all nodes that are there, sorted; ``DuplicateClientError`` where two have one."""
+        """The client ids of all nodes, sorted; ``DuplicateClientError`` where two nodes claim one id."""
         self.roster.check()
         return tuple(sorted(self.roster.look()))
 
     def wait_for(self, least: int, timeout: float) -> tuple[Holder, ...]:
-        """The holders, once there are at least so many; ``TimeoutError`` where there are not in time."""
-        deadline, told = time.monotonic() + timeout, -1
-        while True:
+        """Wait for at least ``least`` holders; ``TimeoutError`` where they do not come in time."""
+        told = -1
+        for attempt in Retry(seconds=timeout, pause=max(self.poll_seconds, 0.2)):
             here = self.holders() if len(list(self.grid.get_node_ids())) >= least else ()
             if len(here) >= least:
                 return here
-            if time.monotonic() > deadline:
+            if attempt.is_last:
                 here = self.holders()
                 names = ", ".join(map(repr, here)) or "none"
                 raise TimeoutError(
@@ -94,13 +95,14 @@ class GridTransport:
             if len(here) != told:
                 told = len(here)
                 log.info("waiting for sites: %d of at least %d are there", told, least)
-            time.sleep(max(self.poll_seconds, 0.2))
+        raise AssertionError("the last attempt returns or raises")
 
     def exchange(self, requests: Mapping[Holder, Request]) -> dict[Holder, Reply | Failure]:
         """Ask each holder; whoever does not answer in time, or cannot, has a ``Failure``."""
         under_way = Exchange(self, requests)
-        while under_way.is_open():
-            time.sleep(self.poll_seconds)
+        for _ in Retry(pause=self.poll_seconds):
+            if not under_way.is_open():
+                break
         return under_way.answers()
 
     def close(self) -> None:
@@ -124,7 +126,7 @@ class Exchange:
         self._miss(self.gone)
 
     def is_open(self) -> bool:
-        """Take in what has come; whether there is someone to wait for."""
+        """Read the replies that have arrived; whether there is someone to wait for."""
         transport = self.transport
         found = pull(transport.grid, self.asked)
         now = time.monotonic()  # a reply that was cut off in the middle holds up Flower's pull for minutes
@@ -148,7 +150,7 @@ class Exchange:
         return (bool(self.asked) or any(now < each for each in until)) and now < self.closing
 
     def _checked(self, name: Holder, message: Any) -> Reply | Failure:
-        """What a node has answered; a failure where somebody else may have."""
+        """What a node answered; a failure where somebody else may have answered for it."""
         found, signatures = answer(name, message), self.transport.signatures
         if isinstance(found, Reply) and signatures is not None:
             try:
@@ -166,7 +168,7 @@ class Exchange:
         return {name: every[name] for name in self.requests}
 
     def _ask(self, places: Mapping[Holder, Place]) -> None:
-        """Ask those who are yet to be asked and are there, and those who were started again meanwhile."""
+        """Ask those that are there and not yet asked, and those that were restarted meanwhile."""
         moved = {n: name for n, (name, place) in self.asked.items() if places.get(name, place) != place}
         for number, name in moved.items():
             del self.asked[number]
@@ -191,7 +193,7 @@ class Exchange:
         self.missed &= self.gone
 
     def _miss(self, names: Iterable[Holder]) -> None:
-        """Tell of those who have gone, once."""
+        """Report those that are gone, once."""
         new = set(names) - self.missed
         self._tell("gone", new, self.transport.return_seconds)
         self.missed |= new
@@ -202,7 +204,7 @@ class Exchange:
 
 
 def answer(name: Holder, message: Any) -> Reply | Failure:
-    """What a node has answered."""
+    """What a node answered."""
     if message.has_error():
         return Failure(reason(message.error))
     try:
@@ -221,3 +223,40 @@ def reason(error: Any) -> str:
     if foreign:
         words = f"{foreign[1]}: {foreign[2]}"
     return words or f"failed without a reason (Flower's code {error.code})"
+
+
+class RoundMessages:
+    """The messages that a strategy hands to Flower's loop in a round, and their replies."""
+
+    def __init__(self, transport: GridTransport):
+        self.transport = transport
+        self._sent: list[tuple[Any, Holder]] = []
+
+    def write(self, requests: Mapping[Holder, Request], kind: str, server_round: int) -> list[Any]:
+        """A message to each holder that is there."""
+        nodes = self.transport.roster.look()
+        self._sent = [
+            (
+                app().Message(
+                    content=request_record(request),
+                    dst_node_id=nodes[holder].node,
+                    message_type=kind,
+                    group_id=str(server_round),
+                    ttl=self.transport.timeout + LEEWAY,
+                ),
+                holder,
+            )
+            for holder, request in requests.items()
+            if holder in nodes
+        ]
+        return [message for message, _ in self._sent]
+
+    def read(self, replies: Iterable[Any]) -> dict[Holder, Reply | Failure]:
+        """Replies by holder. The id of the message tells: Flower's own errors come from no node."""
+        holders = {message.metadata.message_id: holder for message, holder in self._sent}
+        found: dict[Holder, Reply | Failure] = {}
+        for reply in replies:
+            holder = holders.get(reply.metadata.reply_to_message_id)
+            if holder is not None:
+                found[holder] = answer(holder, reply)
+        return found

@@ -1,7 +1,7 @@
-"""The local loops of the clients whose rows are here: what each of them uploads in a round.
+"""The local loops of the clients whose rows are in this process: what each of them uploads in a round.
 
-Clients are numbered as in the whole federation, of which only some may be here: those that are not have no
-rows. So a minibatch, which is drawn for a client's number, is the same wherever the client is.
+Clients keep their numbers in the whole federation; those whose rows are elsewhere have no rows here. So a
+minibatch, which is drawn for a client's number, is the same wherever the client is.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import numpy as np
 
 from unpooled.algorithms.base import Algorithm
 from unpooled.algorithms.gradients import Draws, Oracle, PlainOracle
-from unpooled.engines.task import Task
+from unpooled.engines.base import Task
 from unpooled.kernels.arrays import Array, Arrays
 from unpooled.kernels.compile import foreign_records
 from unpooled.kernels.rows import SparseRows
+from unpooled.kernels.weighted_sum import all_sound
 from unpooled.losses.plain import PlainLoss, PlainRows
 from unpooled.penalties.regulariser import Entrywise
 from unpooled.problem import BoundProblem
@@ -25,7 +26,8 @@ from unpooled.problem import BoundProblem
 if TYPE_CHECKING:
     from unpooled.data.federated import FederatedData
     from unpooled.engines.local.cohort import Threads
-    from unpooled.engines.local.columns.touched import Uploads
+    from unpooled.engines.local.columns.layouts import NonZeros, OccupiedColumns, RowLayout
+    from unpooled.engines.local.columns.sparse_rows import Uploads
 
 NOTHING = np.empty(0, np.int64)
 
@@ -54,7 +56,7 @@ def is_coordinatewise(algorithm: Algorithm, problem: BoundProblem) -> bool:
 class Loops:
     """Rows and local loops. ``offsets`` says where the rows of each client of the federation are in ``rows``.
 
-    ``keep`` finds the form in which dense rows are kept (``occupied``), once it is needed.
+    ``keep`` makes the layout of dense rows (``columns.layouts``) when it is first needed.
     """
 
     def __init__(
@@ -63,34 +65,28 @@ class Loops:
         rows: Any,
         offsets: Array,
         threads: int | None = None,
-        keep: Callable[[], Any] = lambda: None,
+        keep: Callable[[], RowLayout] = lambda: None,
     ):
         self.algorithm, self.layout, self.dtype = task.algorithm, task.problem.layout, task.dtype
         self.rows, self.threads = rows, threads
         self.keep = keep
         self.draws = offsets, self.layout.n_outputs, np.uint64(task.seed), task.batch_size or 0
-        self._form: tuple[BoundProblem, Any] | None = None  # what was last found, and for which problem
+        self._last_layout: tuple[BoundProblem, RowLayout] | None = None  # and the problem that it is for
         self._own_types: tuple[BoundProblem, tuple[type, ...]] | None = None
 
     @functools.cached_property
-    def _occupied(self) -> Any:
+    def _kept(self) -> RowLayout:
         return self.keep()
 
     @functools.cached_property
     def limit(self) -> Threads:
-        """A block in which compiled code runs on so many threads."""
+        """A block in which compiled code runs on ``threads`` threads."""
         from unpooled.engines.local.cohort import Threads
 
         return Threads(self.threads)
 
-    @functools.cached_property
-    def _compiled_cohort(self) -> Any:
-        from unpooled.engines.local.cohort import compiled_cohort
-
-        return compiled_cohort
-
     def _foreign(self, problem: BoundProblem) -> tuple[type, ...]:
-        """The types of records that are a user's own; a desk asks for one problem after the other."""
+        """The types of records that are a user's own; a client server sees one problem after the other."""
         if self._own_types is None or self._own_types[0] is not problem:
             records = (self.algorithm.plan(problem, 0), problem.loss, self.rows, *problem.regulariser)
             self._own_types = problem, foreign_records(records)
@@ -108,44 +104,45 @@ class Loops:
         return isinstance(self.rows, SparseRows) and is_coordinatewise(self.algorithm, problem)
 
     def moving(self, w: Array) -> Array:
-        """The features with a coefficient that is not zero: without a gradient the others stay."""
+        """The features with a coefficient other than zero: the others stay where they get no gradient."""
         return np.flatnonzero(w[: self.layout.n_coefficients].reshape(self.layout.n_outputs, -1).any(axis=0))
 
-    def touched(
+    def sparse(
         self, now: Round, cohort: Array, idle: Array, limit: int | None
     ) -> Iterator[tuple[slice, Uploads]]:
         """Uploads that name their features, in parts of about ``limit`` bytes (None: all at once).
 
         The first part also has the increments of the ``idle`` features.
         """
-        from unpooled.engines.local.columns import touched
+        from unpooled.engines.local.columns import sparse_rows
 
         n_outputs, n_steps = now.draws.n_outputs, self.algorithm.local_steps
         assert n_steps is not None
         like = np.empty((len(self.algorithm.uploads), 0), self.dtype)
-        rooms = touched.room(self.rows, now.draws, n_steps, cohort)
+        rooms = sparse_rows.room(self.rows, now.draws, n_steps, cohort)
         each = len(like) * n_outputs * self.dtype.itemsize
+        records = (now.plan, now.problem.loss, self.rows, now.draws, now.problem.regulariser.penalty)
+        run = sparse_rows.compiled_sparse_rows(*self._foreign(now.problem))
         whole = [slice(0, len(cohort))]
-        for part in whole if limit is None else touched.parts(rooms, each, limit):
-            uploads = touched.uploads_of(
+        for part in whole if limit is None else sparse_rows.parts(rooms, each, limit):
+            uploads = sparse_rows.uploads_of(
                 cohort[part], idle, rooms[part], n_outputs, self.layout.n_intercepts, like
             )
-            records = (now.plan, now.problem.loss, self.rows, now.draws, now.problem.regulariser.penalty)
-            function = touched.compiled_touched(*self._foreign(now.problem))
-            self._call(function, (*records, n_steps, now.down, uploads))
+            with self.limit:
+                run(*records, n_steps, now.down, uploads)
             idle = NOTHING
             yield part, uploads
 
-    def own_form(self, problem: BoundProblem) -> Any:
-        """How dense rows are kept (see ``occupied``); None for loops that run on all columns."""
-        if self._form is None or self._form[0] is not problem:
-            is_whole = not is_coordinatewise(self.algorithm, problem) or self._occupied is None
-            self._form = problem, None if is_whole else self._occupied.for_outputs(self.layout.n_outputs)
-        return self._form[1]
+    def row_layout(self, problem: BoundProblem) -> RowLayout:
+        """The copy of dense rows that a problem's loops read; None where they read all columns."""
+        if self._last_layout is None or self._last_layout[0] is not problem:
+            kept = self._kept if is_coordinatewise(self.algorithm, problem) else None
+            self._last_layout = problem, None if kept is None else kept.for_outputs(self.layout.n_outputs)
+        return self._last_layout[1]
 
     def restored(self, problem: BoundProblem, vectors: Array) -> Array:
-        """Vectors (…, size) in the order of the loops, as the layout has them."""
-        own = self.own_form(problem)
+        """Vectors (…, size) in the order of the loops, back in the order of the problem's layout."""
+        own = self.row_layout(problem)
         if own is None:
             return vectors
         flat = own.restored(vectors.reshape(-1, vectors.shape[-1]), self.layout)
@@ -159,12 +156,12 @@ class Loops:
         A part's uploads are valid until the next one. ``memory`` (S, …), what the clients remember, is
         updated. With ``own_order``, coordinates are in the order of the loops, for ``restored``.
         """
-        own = self.own_form(now.problem)
+        own = self.row_layout(now.problem)
         if own is None:
             run, size = self._on_all_columns(now), self.layout.size
         else:
             down = own.ordered(now.down, self.layout)
-            run, size = self._on_occupied(now, own, down), down.shape[1]
+            run, size = self._on_own_columns(now, own, down), down.shape[1]
         shape = (len(self.algorithm.uploads), size)
         each = max(1, shape[0] * shape[1] * self.dtype.itemsize)
         count = len(cohort) if limit is None else max(4 * (self.threads or 1), limit // each)
@@ -174,37 +171,38 @@ class Loops:
             chosen = cohort[part]
             sound = np.empty(len(chosen), np.bool_)
             filled = up[: len(chosen)]
-            run(chosen, memory[part], filled, sound)
+            with self.limit:
+                run(chosen, memory[part], filled, sound)
             yield part, filled if own_order else self.restored(now.problem, filled), sound
 
-    def _on_occupied(self, now: Round, own: Any, down: Array) -> Run:
-        """Uploads of clients that leave out the columns that are vacant in their rows."""
-        from unpooled.engines.local.columns import vacant
+    def _on_own_columns(self, now: Round, own: OccupiedColumns | NonZeros, down: Array) -> Run:
+        """Run clients on the columns that are not empty in their rows."""
+        from unpooled.engines.local.columns import dense_rows
 
-        problem = now.problem
-        records = (now.plan, problem.loss, self.rows, now.draws, problem.regulariser.penalty)
-        function = vacant.compiled_occupied(*self._foreign(problem))
+        problem, n_steps = now.problem, self.algorithm.local_steps
+        records = (now.plan, problem.loss, self.rows, now.draws, problem.regulariser.penalty, n_steps)
+        function = dense_rows.compiled_dense_rows(*self._foreign(problem))
         moving = self.moving(now.w)
         still = np.zeros((len(self.algorithm.uploads), down.shape[1]), self.dtype)
 
         def run(cohort: Array, memory: Array, up: Array, sound: Array) -> None:
-            parts = vacant.Parts(cohort, NOTHING, still, up, sound)
-            self._call(function, (*records, self.algorithm.local_steps, own, down, parts))
+            function(*records, own, down, dense_rows.Parts(cohort, NOTHING, still, up, sound))
 
         blocks = np.empty(len(moving), np.bool_)
-        parts = vacant.Parts(NOTHING, moving, still, np.empty((0, *still.shape), self.dtype), blocks)
-        self._call(function, (*records, self.algorithm.local_steps, own, down, parts))
+        nobody = np.empty((0, *still.shape), self.dtype)
+        with self.limit:
+            function(*records, own, down, dense_rows.Parts(NOTHING, moving, still, nobody, blocks))
         return run
 
     def _on_all_columns(self, now: Round) -> Run:
-        """Uploads of clients that work on all columns, compiled where loss and penalty are."""
+        """Run clients on all columns, compiled where loss and penalty are."""
         problem, plan = now.problem, now.plan
         if problem.is_compiled:
-            function = self._compiled_cohort(*self._foreign(problem))
-            records = (plan, problem.loss, self.rows, now.draws, *problem.regulariser)
-            return lambda *filled: self._call(function, (*records, filled[0], now.down, *filled[1:]))
-        from unpooled.kernels.weighted_sum import all_sound
+            from unpooled.engines.local.cohort import compiled_cohort
 
+            records = (plan, problem.loss, self.rows, now.draws, *problem.regulariser)
+            function = compiled_cohort(*self._foreign(problem))
+            return lambda cohort, *filled: function(*records, cohort, now.down, *filled)
         kind = PlainOracle if isinstance(problem.loss, PlainLoss) else Oracle
         oracle, loop = kind(problem.loss, self.rows, now.draws), type(plan).local_loop.py_func
 
@@ -214,11 +212,6 @@ class Loops:
                 sound[s] = all_sound(up[s])
 
         return run
-
-    def _call(self, function: Any, arguments: tuple[Any, ...]) -> None:
-        """Run a compiled loop over clients."""
-        with self.limit:
-            function(*arguments)
 
 
 def loop_rows(problem: BoundProblem, data: FederatedData) -> Any:

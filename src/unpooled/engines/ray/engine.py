@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, finalize
 
 from unpooled._validation import is_mapped
-from unpooled.engines.remote.clients import RemoteClients
+from unpooled.engines.base import Say, Task, say_nothing
 from unpooled.engines.remote.data import RemoteData
+from unpooled.engines.remote.engine import RemoteClients
 from unpooled.engines.remote.oracles import RemoteOracles
-from unpooled.engines.task import Task
 from unpooled.kernels.arrays import Array
 
 if TYPE_CHECKING:
@@ -59,9 +59,11 @@ class Ray:
             if count is not None and not (isinstance(count, int) and count >= 1):
                 raise ValueError(f"{name} must be a whole number of at least 1, got {count!r}")
 
-    def open(self, task: Task, data: FederatedData, memory: Array | None = None) -> RemoteClients:
+    def open(
+        self, task: Task, data: FederatedData, memory: Array | None = None, say: Say = say_nothing
+    ) -> RemoteClients:
         """The clients of a run, ready for its rounds. The driver keeps what they remember."""
-        return RemoteClients(task, self.data(data), memory, retries=RETRIES, keeps="server")
+        return RemoteClients(task, self.data(data), memory, say, retries=RETRIES, keeps="server")
 
     def open_oracles(self, data: FederatedData) -> RemoteOracles:
         """The clients of an exact solver, ready for its questions."""

@@ -1,4 +1,4 @@
-"""Requests to actors on a Ray cluster, each with a desk and the rows of some clients."""
+"""Requests to actors on a Ray cluster, each with a client server and the rows of some clients."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from scipy import sparse
 
 from unpooled._validation import is_sparse
 from unpooled.data.federated import FederatedData
-from unpooled.engines.remote.desk import Desk
-from unpooled.engines.remote.direct import answered
-from unpooled.engines.remote.messages import Failure, Holder, Reply, Request
+from unpooled.engines.remote.client_server import ClientServer
+from unpooled.engines.remote.messages import Failure, Holder, Reply, Request, answered
 from unpooled.kernels.arrays import Array
 
 
-class DeskActor:
+class ClientServerActor:
     """What runs in an actor's process."""
 
     def __init__(self, data: FederatedData, threads: int, mapped: bool):
         from threadpoolctl import threadpool_limits
 
         self._limits = threadpool_limits(limits=threads, user_api="blas")
-        self.desk = Desk(_as_written(data), threads=threads, trusted=True, mapped=mapped)
+        self.server = ClientServer(_as_written(data), threads=threads, trusted=True, mapped=mapped)
 
     def handle(self, request: Request) -> Reply | Failure:
-        """The desk's reply."""
-        return answered(self.desk, request)
+        """The client server's reply."""
+        return answered(self.server, request)
 
     def process(self) -> int:
-        """The number of the actor's process, for those who look after the cluster."""
+        """The id of the actor's process, for whoever looks after the cluster."""
         return os.getpid()
 
 
@@ -45,7 +44,7 @@ class RayTransport:
 
     def __init__(self, parts: list[FederatedData], threads: int, mapped: bool, options: Mapping[str, Any]):
         self._ray: Any = importlib.import_module("ray")
-        actor = self._ray.remote(**options)(DeskActor)
+        actor = self._ray.remote(**options)(ClientServerActor)
         self._start: Callable[[Any], Any] = lambda part: actor.remote(part, threads, mapped)
         width = len(str(len(parts) - 1))
         self._parts = {f"actor {i:0{width}d}": self._ray.put(part) for i, part in enumerate(parts)}

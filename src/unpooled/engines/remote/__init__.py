@@ -1,8 +1,8 @@
-"""Clients that are not in this process: what is sent to them, what they answer, what may go wrong.
+"""Clients in other processes: what they are sent, what they answer, and what happens where they do not.
 
-    data = RemoteData.of(transport)                 asks everyone who holds rows what they have
-    up.solve(problem, data)                         as with rows at hand; so path, cross_validate, simulate
-    up.simulate(…, data, engine=Remote(minimum=3))  a round goes on with three clients, if it must
+    data = RemoteData.of(transport)                 asks every holder of rows what it has
+    up.solve(problem, data)                         as with rows in this process
+    up.simulate(…, data, engine=Remote(minimum=3))  a round needs three clients at least
 
-A ``Transport`` (``messages``) carries requests; a ``Desk`` answers them where the rows are.
+A ``Transport`` (``messages``) carries requests; a ``ClientServer`` answers them where the rows are.
 """

@@ -1,4 +1,4 @@
-"""Data whose rows are elsewhere: what a server knows of them, and what it can ask of those who hold them."""
+"""Data whose rows are elsewhere: what the server knows of them, and what it can ask their holders."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SAME = ("row_shape", "dtype", "is_sparse", "is_weighted", "feature_names")  # wh
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RemoteData:
-    """K clients at holders, each with one or several: ``of`` asks for what is known of them.
+    """K clients at their holders, one or several at each. ``of`` asks the holders what they have.
 
     It stands in for a ``FederatedData`` in ``solve``, ``path``, ``cross_validate`` and ``simulate``, whose
     engine is then ``remote.Remote()``. ``holders`` has the positions of each holder's clients in ``ids``.
-    A question to all is asked ``retries`` times more of those who do not answer. With ``trusted`` holders,
-    a user's own loss can cross, pickled.
+    Holders that do not answer are asked again, ``retries`` times. To ``trusted`` holders a user's own loss
+    can cross, pickled.
     """
 
     transport: Transport
@@ -58,10 +58,10 @@ class RemoteData:
     def of(
         cls, transport: Transport, *, weights: Any = "samples", retries: int = 1, trusted: bool = False
     ) -> RemoteData:
-        """Ask everyone who can be asked now; ``weights`` as in ``FederatedData``."""
+        """Ask everyone who is there now; ``weights`` as in ``FederatedData``."""
         holders = transport.holders()
         if not holders:
-            raise ValueError("there is nobody to ask: no holder of rows has joined")
+            raise ValueError("no holder of rows has joined")
         requests = {holder: Request("describe", {}, {}) for holder in holders}
         nobody = np.empty(0, np.int64)
         told = exchange_all(transport, requests, retries)

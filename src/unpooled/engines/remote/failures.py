@@ -1,14 +1,15 @@
-"""What is done about holders that do not answer: asked again, and then named."""
+"""Holders that do not answer: ask them again, then name them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from unpooled.engines.remote.messages import Failure, Holder, Reply, Request, Transport
+from unpooled.engines.retry import Retry
 
 
 class SiteLostError(RuntimeError):
-    """Holders without whom there is no answer. ``reasons`` has a sentence for each."""
+    """Holders that do not answer, and are needed. ``reasons`` has a sentence for each."""
 
     def __init__(self, reasons: Mapping[Holder, str]):
         said = "; ".join(f"{holder!r}: {reason}" for holder, reason in sorted(reasons.items()))
@@ -17,11 +18,11 @@ class SiteLostError(RuntimeError):
 
 
 class BadReplyError(SiteLostError):
-    """Holders that answered something else than they were asked."""
+    """Holders that answered something other than what they were asked."""
 
 
 class DuplicateClientError(ValueError):
-    """Two holders tell the same id, ``name``."""
+    """Two holders claim the same id, ``name``."""
 
     def __init__(self, name: Holder, count: int):
         super().__init__(f"{count} nodes say that they are {name!r}: every site must have an id of its own")
@@ -29,23 +30,23 @@ class DuplicateClientError(ValueError):
 
 
 class TooFewClientsError(RuntimeError):
-    """A round in which fewer clients took part than have to. ``reasons`` has a sentence for each lost one."""
+    """Too few clients took part in a round. ``reasons`` has a sentence for each that is missing."""
 
     def __init__(self, round: int, present: int, minimum: int, reasons: Mapping[str, str]):
         said = "; ".join(f"client {name}: {reason}" for name, reason in reasons.items())
-        super().__init__(
-            f"round {round + 1} has {present} of the {minimum} clients that must take part at least: {said}"
-        )
+        took_part = "only 1 client" if present == 1 else f"only {present} clients" if present else "no client"
+        required = "1 is" if minimum == 1 else f"{minimum} are"
+        super().__init__(f"round {round + 1}: {took_part} took part; {required} required ({said})")
         self.reasons = dict(reasons)
 
 
 def exchange(
     transport: Transport, requests: Mapping[Holder, Request], retries: int
 ) -> tuple[dict[Holder, Reply], dict[Holder, str]]:
-    """The replies, and why there is none; whoever fails is asked again, so many times."""
+    """The replies, and the reason for each missing one. Ask those that fail again, ``retries`` times."""
     replies: dict[Holder, Reply] = {}
     reasons: dict[Holder, str] = {}
-    for _ in range(retries + 1):
+    for _ in Retry(tries=retries + 1):
         missing = {holder: requests[holder] for holder in requests if holder not in replies}
         if not missing:
             break
@@ -61,7 +62,7 @@ def exchange(
 def exchange_all(
     transport: Transport, requests: Mapping[Holder, Request], retries: int
 ) -> dict[Holder, Reply]:
-    """The replies of all, or a ``SiteLostError`` that names those without one."""
+    """Every holder's reply; ``SiteLostError`` names those without one."""
     replies, reasons = exchange(transport, requests, retries)
     if reasons:
         raise SiteLostError(reasons)

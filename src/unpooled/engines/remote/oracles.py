@@ -1,4 +1,4 @@
-"""The clients of exact solvers whose rows are elsewhere. An answer without a site would be another answer."""
+"""The clients of exact solvers whose rows are elsewhere. All must answer: without one the result differs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from unpooled._validation import column
 from unpooled.data.folds import Fold, Folds, Given
-from unpooled.engines.remote.desk import PARTS
+from unpooled.engines.remote.client_server import PARTS
 from unpooled.engines.remote.messages import Reply
 from unpooled.engines.remote.replies import by_position
 from unpooled.engines.remote.specs import encode
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RemoteOracles:
-    """All clients of ``data``. Who does not answer is asked again, and then named in a ``SiteLostError``."""
+    """All clients of ``data``. ``SiteLostError`` names those that do not answer, after the retries."""
 
     def __init__(self, data: RemoteData):
         self.data = data

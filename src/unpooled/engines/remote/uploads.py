@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from unpooled.engines.local.columns.touched import Uploads
+from unpooled.aggregation.base import Aggregate
+from unpooled.engines.local.columns.sparse_rows import Uploads
 from unpooled.engines.remote.messages import Reply
 from unpooled.kernels.arrays import Array
-from unpooled.kernels.weighted_sum import add_weighted, all_sound
+from unpooled.kernels.weighted_sum import all_sound
 
 NOT_FINITE = "its upload is not finite"
 
@@ -110,24 +111,30 @@ def unsound(batch: Batch, expected: Expected, norm_bound: float) -> Iterator[tup
                 yield k, f"its upload has the norm {norm:.3g}, above {norm_bound:g}"
 
 
-def add_whole(mean: Array, weights: Array, present: Array, batches: Sequence[Batch]) -> None:
-    """mean ← mean + Σ_s weights[s] up_s over the clients ``present``, in their order."""
+def add_whole(
+    mean: Array, weights: Array, present: Array, batches: Sequence[Batch], aggregate: Aggregate
+) -> None:
+    """Combine the uploads of the clients ``present``, in their order: all at once, or batch by batch."""
     where = _where(batches)
     at = 0
+    if aggregate.needs_all:
+        found = [where[int(k)] for k in present]
+        aggregate.combine(mean, weights, np.array([_whole(batch)[s] for batch, s in found]))
+        return
     while at < len(present):
         batch, s = where[int(present[at])]
         stop = at + 1  # neighbours in the same batch are added in one go
         while stop < len(present) and where[int(present[stop])] == (batch, s + stop - at):
             stop += 1
-        assert batch.up is not None
-        add_weighted(mean, weights[at:stop], batch.up[s : s + stop - at])
+        aggregate.combine(
+            mean, weights[at:stop], np.require(_whole(batch)[s : s + stop - at], requirements="W")
+        )
         at = stop
 
 
-def stacked(present: Array, batches: Sequence[Batch]) -> Array:
-    """The uploads of those who took part (S, vectors, size), in their order."""
-    where = _where(batches)
-    return np.array([batch.up[s] for batch, s in (where[int(k)] for k in present) if batch.up is not None])
+def _whole(batch: Batch) -> Array:
+    assert batch.up is not None
+    return batch.up
 
 
 def in_order(present: Array, batches: Sequence[Batch], expected: Expected) -> Uploads:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unpooled.engines.flower.app_folder import write_app
-    from unpooled.engines.flower.certificates import Certificates
     from unpooled.engines.flower.client import client_app
-    from unpooled.engines.flower.superlink import RunStatus, SuperLink
+    from unpooled.engines.flower.superlink import Certificates, RunStatus, SuperLink
     from unpooled.engines.flower.supernode import SuperNode
     from unpooled.engines.flower.transport import GridTransport
     from unpooled.engines.remote.specs import allow
@@ -40,9 +39,8 @@ __all__ = [
 
 _HOMES = {
     "engines.flower.app_folder": ("write_app",),
-    "engines.flower.certificates": ("Certificates",),
     "engines.flower.client": ("client_app",),
-    "engines.flower.superlink": ("RunStatus", "SuperLink"),
+    "engines.flower.superlink": ("Certificates", "RunStatus", "SuperLink"),
     "engines.flower.supernode": ("SuperNode",),
     "engines.flower.transport": ("GridTransport",),
     "engines.remote.specs": ("allow",),

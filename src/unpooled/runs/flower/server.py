@@ -20,7 +20,7 @@ import numpy as np
 
 from unpooled._files import whole_file
 from unpooled.algorithms.base import Algorithm
-from unpooled.engines.flower.installed import serverapp
+from unpooled.engines.flower.environment import serverapp
 from unpooled.engines.flower.journal import Journal
 from unpooled.engines.flower.transport import GridTransport
 from unpooled.engines.remote.data import RemoteData

@@ -18,7 +18,7 @@ import dataclasses
 import logging
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -30,17 +30,14 @@ from unpooled.aggregation.privacy import CentralDP, Spent
 from unpooled.aggregation.privacy.private_mean import PrivateMean
 from unpooled.algorithms.base import Algorithm, State
 from unpooled.algorithms.curvature import Curvature
-from unpooled.engines.flower.installed import app, serverapp
-from unpooled.engines.flower.letters import Letters
+from unpooled.engines.base import Broadcast, DivergenceError, Task
+from unpooled.engines.flower.environment import app, serverapp
 from unpooled.engines.flower.records import array_record, arrays_of
-from unpooled.engines.flower.relay import Asked, Relay
-from unpooled.engines.flower.transport import GridTransport
-from unpooled.engines.local.engine import DivergenceError
+from unpooled.engines.flower.transport import GridTransport, RoundMessages
 from unpooled.engines.remote.data import RemoteData
-from unpooled.engines.remote.engine import Remote
+from unpooled.engines.remote.engine import Remote, RemoteClients
 from unpooled.engines.remote.failures import TooFewClientsError
-from unpooled.engines.task import Task
-from unpooled.kernels.arrays import Array
+from unpooled.engines.remote.messages import Failure
 from unpooled.kernels.draws import cohort as sample_cohort
 from unpooled.problem import Problem
 from unpooled.runs.federation import WEIGHTINGS, Federation, Position
@@ -56,6 +53,15 @@ OTHERWISE = {
     "arrayrecord_key": "messages have records of unpooled's own",
     "configrecord_key": "messages have records of unpooled's own",
 }  # words of Flower's strategies that have no meaning here, and why
+
+
+class _Opened(NamedTuple):
+    """What there is once the nodes have said what rows they have."""
+
+    federation: Federation
+    clients: RemoteClients
+    data: RemoteData
+    messages: RoundMessages
 
 
 class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
@@ -133,18 +139,20 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         self.notes: list[str] = []
         self.round = 0  # our own: Flower's begins at 1 in every start, and goes on when a round did not count
         self._choices: list[str] = []  # what was chosen for the algorithm, and for privacy
-        self._federation: Federation | None = None
-        self._relay: Relay | None = None
-        self._letters: Letters | None = None
-        self._drawn: Array | None = None  # the clients of the round under way
+        self._opened: _Opened | None = None
+        self._sent: Broadcast | None = None  # in the round under way
         self._penalty = 0.0  # at the model that was last asked about
 
     @property
     def federation(self) -> Federation:
         """The server's side of the rounds, once the nodes have told how their rows look."""
-        if self._federation is None:
+        return self._known.federation
+
+    @property
+    def _known(self) -> _Opened:
+        if self._opened is None:
             raise RuntimeError("the nodes are not known yet: initial_arrays(grid) asks them")
-        return self._federation
+        return self._opened
 
     @property
     def spent(self) -> Spent | None:
@@ -161,7 +169,7 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         self, grid: Any, w0: ArrayLike | None = None, intercept0: ArrayLike | None = None
     ) -> Any:
         """The state before the first round, for ``start``; the nodes are asked what rows they have."""
-        federation = self._open(grid)
+        federation = self._open(grid).federation
         problem = federation.problem
         start = problem.layout.pack(w0, intercept0, "w0", "intercept0")
         first = federation.algorithm.init(federation.algorithm.problem_at(problem, 0), start)
@@ -178,31 +186,25 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         """The messages of a round: what the algorithm broadcasts, to the nodes that are drawn for it."""
         with recorded() as interrupt:
             interrupt.check()
-        federation, relay, letters = self._open(grid), self._relay, self._letters
-        assert relay is not None
-        assert letters is not None
-        position = federation.position
-        federation.position = dataclasses.replace(position, state=State(self.round, arrays_of(arrays)))
-        relay.answers, self._drawn = None, None
+        opened, self._sent = self._open(grid), None
+        federation = opened.federation
+        state = State(self.round, arrays_of(arrays))
+        federation.position = dataclasses.replace(federation.position, state=state)
         if self._is_exhausted(federation.private):
             return []
-        self._drawn = federation.draw()
-        try:
-            federation.step(self._drawn)
-        except Asked as asked:
-            return letters.write(asked.requests, "train", server_round)
-        raise AssertionError("a round asks its clients")
+        self._sent = federation.ask()
+        return opened.messages.write(opened.clients.requests(self._sent), "train", server_round)
 
     def aggregate_train(self, server_round: int, replies: Iterable[Any]) -> tuple[Any, Any]:
         """The next state; None where too few uploads count, and then the round is done again."""
-        relay, federation, letters = self._relay, self.federation, self._letters
-        if self._drawn is None:
+        opened, sent = self._known, self._sent
+        if sent is None:
             return None, None
-        assert relay is not None
-        assert letters is not None
-        relay.answers = letters.read(replies)
+        federation, clients = opened.federation, opened.clients
+        silent = dict.fromkeys(opened.data.holders, Failure("it did not answer in time"))
+        answers = {**silent, **opened.messages.read(replies)}
         try:
-            state = federation.step(self._drawn)
+            gathered = clients.gathered(sent, answers, federation.weigh, federation.combined_by)
         except TooFewClientsError as error:
             log.warning("%s", error)
             return None, None
@@ -210,12 +212,13 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
             name = federation.data.ids[error.client]
             log.warning("round %d does not count: client %r sent what is not finite", self.round + 1, name)
             return None, None
-        for sentence in federation.clients.notes():
+        state = federation.update(sent, gathered)
+        for sentence in clients.notes():
             if sentence not in self.notes:
                 log.warning("%s", sentence)
         self.round = state.round
         account = [] if self.spent is None else self.spent.notes()
-        self.notes = [*self._choices, *federation.clients.notes(), *account]
+        self.notes = [*self._choices, *clients.notes(), *account]
         ledger = federation.position.ledger
         metrics = {"round": state.round, "bytes-up": ledger.bytes_up, "bytes-down": ledger.bytes_down}
         return array_record(state.arrays), app().MetricRecord(metrics)
@@ -224,21 +227,18 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         """Ask for the loss of the model that the state stands for."""
         if not self.fraction_evaluate:
             return []
-        data, letters = self.federation.data, self._letters
-        assert isinstance(data, RemoteData)
-        assert letters is not None
+        opened = self._known
+        data = opened.data
         size = max(self.min_evaluate_nodes, round(self.fraction_evaluate * data.n_clients))
         w, intercept = self.estimate(arrays)
         self._penalty = float(self.problem.penalty.value(w))
         chosen = sample_cohort(self.seed, self.round, data.n_clients, size)
-        return letters.write(questions(data, self.problem, w, intercept, chosen), "evaluate", server_round)
+        asked = questions(data, self.problem, w, intercept, chosen)
+        return opened.messages.write(asked, "evaluate", server_round)
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Any]) -> Any:
         """The mean loss, weighted as in training, and the objective."""
-        data, letters = self.federation.data, self._letters
-        assert isinstance(data, RemoteData)
-        assert letters is not None
-        loss = mean_loss(data, letters.read(replies))
+        loss = mean_loss(self._known.data, self._known.messages.read(replies))
         if loss is None:
             return None
         return app().MetricRecord({"loss": loss, "objective": loss + self._penalty})
@@ -253,14 +253,13 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
         log.info("\t├──> %s, %s, %s", self.weighting, self.aggregate, self.privacy or "not private")
         log.info("\t└──> batch_size %s, seed %d", self.batch_size, self.seed)
 
-    def _open(self, grid: Any) -> Federation:
+    def _open(self, grid: Any) -> _Opened:
         """Ask the nodes what their rows are, once."""
-        if self._federation is not None:
-            return self._federation
+        if self._opened is not None:
+            return self._opened
         transport = GridTransport(grid)
         transport.wait_for(self.min_available_nodes, self.wait)
-        self._relay, self._letters = Relay(transport, "train"), Letters(transport)
-        data = RemoteData.of(self._relay)
+        data = RemoteData.of(transport)
         states = np.dtype(np.float64 if self.dtype is None else self.dtype)
         data = data if self.dtype is None else data.astype(self.dtype)
         bound = data.bind(self.problem)
@@ -274,17 +273,19 @@ class CompositeStrategy(serverapp().strategy.Strategy):  # type: ignore[misc]
             self._choices = [*self._choices, *private.choices(data.weights, self.rounds)]
         self.notes = self._choices
         task = Task(algorithm, bound, self.seed, self.batch_size, states)
-        self._federation = Federation(
+        clients = self.engine.open(task, data)
+        federation = Federation(
             task=task,
             data=data,
-            clients=self.engine.open(task, data),
+            clients=clients,
             cohort=cohort,
             weighting=self.weighting,
             position=Position(State(0, {}), Ledger()),
             aggregate=self.aggregate,
             private=private,
         )
-        return self._federation
+        self._opened = _Opened(federation, clients, data, RoundMessages(transport))
+        return self._opened
 
     def _private(self, data: RemoteData, cohort: int | None) -> PrivateMean | None:
         """The server's part in a private run, before anything is measured at the nodes."""

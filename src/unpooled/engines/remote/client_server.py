@@ -1,34 +1,35 @@
-"""A holder's side: answers a server's requests from the rows of its clients, which never leave it.
+"""The process at a site that has the rows open: it answers the server's requests, and the rows never leave.
 
     describe   who the clients are and how their rows look
     bind       whether the targets fit a loss
-    tally      how full the columns are, which decides how rows are kept
+    tally      how full the columns are, which decides the layout of dense rows
     train      the local loops of some clients: their uploads
     ask        the questions of exact solvers
     collect    a named summary of every client
     value, spectra, curve      the loss at a point; the curvature, for default hyper-parameters
 
-A request carries all that its answer depends on, but for the rows and for what clients remember: a desk can
-be closed and opened between any two of them (``state`` has what it must be given back).
+A request carries everything that its answer depends on, except the rows and what clients remember: a client
+server can be closed and opened between any two requests (``state`` is what it needs back).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from unpooled._validation import is_mapped
+from unpooled.algorithms.base import Algorithm
 from unpooled.data.curvature import curvature_shares
 from unpooled.data.curvature_products import client_products
 from unpooled.data.federated import FederatedData
-from unpooled.engines.local.columns.occupied import SEVERAL, flat_rows, kept, tally
-from unpooled.engines.local.loops import Loops, loop_rows
-from unpooled.engines.remote.memory import DeskMemory
+from unpooled.engines.base import Task
+from unpooled.engines.local.columns.layouts import SEVERAL, flat_rows, laid_out, tally
+from unpooled.engines.local.loops import Loops, Round, loop_rows
+from unpooled.engines.remote.client_memory import ClientMemory
 from unpooled.engines.remote.messages import Reply, Request
 from unpooled.engines.remote.specs import decode, key_of
-from unpooled.engines.task import Task
 from unpooled.exact.clients import Question, Sites
 from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.losses.plain import PlainLoss
@@ -39,41 +40,41 @@ REMEMBERED = 256  # objects that were built for requests, and are kept for the n
 
 
 class Guard(Protocol):
-    """Is told what a request means before anything is computed for it, and raises where it may not be.
+    """Sees what a request means before anything is computed for it; raises where that is not allowed.
 
-    Of every request but ``describe``, which asks for names and sizes.
+    It sees every request but ``describe``, which asks for names and sizes.
     """
 
     def ask(self, questions: Sequence[Question], sites: Sites) -> set[int]:
-        """Questions of exact solvers; the places of those at points out of range, where all is infinite."""
+        """Check questions of exact solvers; return those at points out of range, answered by infinity."""
 
     def collect(self, summary: Any, sites: Sites) -> None:
-        """A summary of every client."""
+        """Check a summary of every client."""
 
     def train(
         self,
         run: Mapping[str, Any],
-        algorithm: Any,
+        algorithm: Algorithm,
         problem: BoundProblem,
         round: int,
         w: Float,
         sites: Sites,
     ) -> None:
-        """Local loops from w."""
+        """Check local loops that start from w."""
 
     def about(self, kind: str, problem: Problem, arrays: Arrays, sites: Sites) -> None:
-        """Requests of the other kinds that are about a problem."""
+        """Check requests of the other kinds that are about a problem."""
 
     def tally(self, n_outputs: Any) -> None:
         """How full the columns are, for a model of so many outputs."""
 
 
-class Desk:
-    """The clients of ``data`` at their holder. ``handle`` raises where a request cannot be answered.
+class ClientServer:
+    """The clients of ``data`` at their holder. ``handle`` raises where it cannot answer a request.
 
-    ``threads`` as in ``engines.Local``. A desk ``trusted`` unpickles a user's own objects. ``mapped`` says
-    whether rows came from mapped files, where they are no longer. A ``guard`` decides what is answered,
-    ``describe`` excepted.
+    ``threads`` as in ``engines.Local``. A ``trusted`` one unpickles a user's own objects. ``mapped`` says
+    whether the rows came from mapped files, where they no longer are. A ``guard`` decides what is answered,
+    except for ``describe``.
     """
 
     def __init__(
@@ -90,8 +91,8 @@ class Desk:
         self.trusted = trusted
         self.guard = guard
         self.mapped = is_mapped(data.X) if mapped is None else mapped
-        self.memory = DeskMemory()
-        self._built: dict[Any, Any] = {}
+        self.memory = ClientMemory()
+        self._built: dict[Hashable, Any] = {}
 
     def handle(self, request: Request) -> Reply:
         """The answer to a request."""
@@ -107,18 +108,20 @@ class Desk:
             "curve": self._curve,
         }
         if request.kind not in kinds:
-            raise ValueError(f"there is no request of kind {request.kind!r}: are the versions the same?")
+            raise ValueError(f"unknown kind of request {request.kind!r}: are the versions the same?")
         positions = request.arrays.get("positions")
         if positions is not None and len(positions) != self.data.n_clients:
-            raise ValueError(f"{len(positions)} clients are meant, but {self.data.n_clients} are here")
+            raise ValueError(
+                f"the request is for {len(positions)} clients, but {self.data.n_clients} are here"
+            )
         return kinds[request.kind](request.spec, request.arrays)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """What a desk opened anew has to be given back (``restore``)."""
+        """What one opened anew needs back (``restore``)."""
         return self.memory.dump()
 
     def restore(self, spec: dict[str, Any], arrays: Arrays) -> None:
-        """What ``state`` gave."""
+        """Take back what ``state`` returned."""
         self.memory.load(spec, arrays)
 
     def _describe(self, spec: Mapping[str, Any], arrays: Arrays) -> Reply:
@@ -176,19 +179,19 @@ class Desk:
         sent: Arrays = {"clients": cohort, "up": up}
         if run["memory"] == "server":
             sent["memory"] = memory
-        elif run["memory"] == "desk":
+        elif run["memory"] == "client":
             for name, rows in zip(names_of, memory, strict=True):
                 self.memory.store(name, int(spec["round"]), rows)
         return Reply(told, sent)
 
     def _recalled(self, run: Mapping[str, Any], key: str, arrays: Arrays, own: Array, loops: Loops) -> Array:
-        """What the clients of a cohort remember: sent along, or kept here."""
+        """What the clients of a cohort remember: sent with the request, or kept here."""
         kept_vectors = len(loops.algorithm.memory)
         shape = (kept_vectors, loops.layout.size if kept_vectors else 0)
         if run["memory"] == "server":
             return np.array(arrays["memory"], loops.dtype)
         memory = np.zeros((len(own), *shape), loops.dtype)
-        if run["memory"] == "desk":
+        if run["memory"] == "client":
             self.memory.begin(key)
             for s, (j, counted) in enumerate(zip(own, arrays["counted"], strict=True)):
                 memory[s] = self.memory.recall(self.data.ids[j], int(counted), shape, loops.dtype)
@@ -215,7 +218,7 @@ class Desk:
                 loop_rows(problem, data),
                 offsets,
                 self.threads,
-                lambda: kept(flat_rows(data), offsets, run["form"]),
+                lambda: laid_out(flat_rows(data), offsets, run["layout"]),
             )
 
         loops: Loops = self._once(("loops", key), build)
@@ -280,7 +283,7 @@ class Desk:
         return problem
 
     def _decoded(self, spec: Any, arrays: Arrays, name: str) -> Any:
-        """An object of a request; one that came before is used again, with all that was derived from it."""
+        """An object of a request. One seen before is used again, with everything derived from it."""
         if spec is None:
             return None
         named = _named(spec)
@@ -288,11 +291,11 @@ class Desk:
         return self._once((name, key_of(spec, own)), lambda: decode(spec, arrays, self.trusted))
 
     def _data(self, spec: Mapping[str, Any]) -> FederatedData:
-        """The rows in the precision that is asked for."""
+        """The rows in the precision that the request asks for."""
         data: FederatedData = self._once(("data", spec["dtype"]), lambda: self.data.astype(spec["dtype"]))
         return data
 
-    def _once(self, key: Any, build: Any) -> Any:
+    def _once(self, key: Hashable, build: Callable[[], Any]) -> Any:
         if key not in self._built:
             if len(self._built) >= REMEMBERED:
                 self._built.pop(next(iter(self._built)))
@@ -310,10 +313,10 @@ def _named(spec: Any) -> set[str]:
     return set[str]().union(*map(_named, spec)) if isinstance(spec, list) else set()
 
 
-def _compact(loops: Loops, now: Any, cohort: Array) -> Arrays:
-    """Sparse uploads without the room that they were given."""
+def _compact(loops: Loops, now: Round, cohort: Array) -> Arrays:
+    """Sparse uploads, cut to the room that they use."""
     n_outputs, n_intercepts = now.draws.n_outputs, loops.layout.n_intercepts
-    [(_, uploads)] = loops.touched(now, cohort, np.empty(0, np.int64), None)
+    [(_, uploads)] = loops.sparse(now, cohort, np.empty(0, np.int64), None)
     feature, values = [], []
     for s, used in enumerate(uploads.used.tolist()):
         first = int(uploads.first[s])

@@ -1,12 +1,8 @@
-"""One round of a cohort on sparse rows: what a client does and sends follows the features it touches.
+"""One round of a cohort on sparse rows: a client works on, and uploads, the features of its minibatches.
 
-A coordinate j that a client does not touch moves by an increment d_j that is the same for every such
-client, and Σ_k weight_k up_k = (Σ_k weight_k) d + Σ_k weight_k (up_k − d on the features k touched). The
-increments d come from the same local loop on no rows. A coordinate at w_j = 0 without a gradient stays
-where it is, so that the loop has to run for those with w_j ≠ 0 only.
-
-The server's vectors go down whole. An upload names the features it has, and so tells which ones the client's
-minibatches had; where that must not be known, give dense rows.
+See ``columns`` for why the others need no work. The server's vectors go down whole. An upload names the
+features it has, and so reveals which ones the client's minibatches had; where that must stay private, give
+dense rows.
 """
 
 from __future__ import annotations
@@ -20,8 +16,9 @@ import numpy as np
 from numba import prange
 
 from unpooled._ledger import Traffic
+from unpooled.aggregation.base import Aggregate, Mean
 from unpooled.algorithms.base import local_loop
-from unpooled.engines.local.columns.localise import (
+from unpooled.engines.local.columns.local_numbering import (
     RoundOracle,
     draw_batches,
     gather,
@@ -54,8 +51,44 @@ class Uploads(NamedTuple):
     values: Array
     sound: Array
 
+    def base(self, layout: Layout) -> Array:
+        """The increments of coordinates that a client does not touch: those of the ``idle`` features."""
+        base = np.zeros((len(self.values), layout.size))
+        idle_increments(base, self, layout.n_coefficients // layout.n_outputs, layout.n_outputs)
+        return base
 
-def run_touched(
+
+class SparseSum:
+    """What a round's sparse uploads come to, taken in part by part: ``mean``, and what was ``sent``.
+
+    A mean needs only what clients touched. Any other aggregate sees uploads filled up to the flat vector.
+    """
+
+    def __init__(
+        self, aggregate: Aggregate, base: Array, weights: Array, layout: Layout, dtype: np.dtype[Any]
+    ):
+        self.aggregate, self.base, self.weights = aggregate, base, weights
+        self.layout, self.dtype = layout, dtype
+        self.mean = weights.sum() * base if isinstance(aggregate, Mean) else np.zeros_like(base)
+        self.sent = Traffic(0, 0)
+
+    def add(self, part: slice, uploads: Uploads, limit: int | None = None) -> None:
+        """Take in the uploads of a part of the cohort, filled up to at most ``limit`` bytes at a time."""
+        n_outputs, weights = self.layout.n_outputs, self.weights[part]
+        p = self.layout.n_coefficients // n_outputs
+        if isinstance(self.aggregate, Mean):
+            add_uploads(self.mean, self.base, weights, uploads, p, n_outputs)
+        else:
+            size = max(1, len(weights) if limit is None else limit // self.base.nbytes)
+            for first in range(0, len(weights), size):
+                some = weights[first : first + size]
+                up = np.empty((len(some), *self.base.shape), self.dtype)
+                fill(up, first, self.base, uploads, p, n_outputs)
+                self.aggregate.combine(self.mean, some, up)
+        self.sent = traffic(self.sent, uploads, n_outputs, self.layout)
+
+
+def run_sparse_rows(
     plan: Any, loss: Any, rows: Any, draws: Any, penalty: Any, n_steps: int, down: Array, uploads: Any
 ) -> None:
     """Fill the uploads, in parallel."""
@@ -141,9 +174,9 @@ def fill(up: Array, first: int, base: Array, uploads: Any, p: int, n_outputs: in
 
 
 @functools.cache
-def compiled_touched(*foreign: type) -> Any:
-    """``run_touched``, cached on disk apart for each set of a user's own types of records."""
-    return compiled(run_touched, foreign, parallel=True)
+def compiled_sparse_rows(*foreign: type) -> Any:
+    """``run_sparse_rows``, cached on disk apart for each set of a user's own types of records."""
+    return compiled(run_sparse_rows, foreign, parallel=True)
 
 
 def room(rows: Any, draws: Any, n_steps: int, cohort: Array) -> Array:

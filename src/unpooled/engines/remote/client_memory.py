@@ -1,4 +1,4 @@
-"""What clients keep from round to round, at their holder, until the server says which round counted."""
+"""What clients remember from round to round, at their holder, until the server says which round counted."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Recollection(NamedTuple):
     rows: Array
 
 
-class DeskMemory:
+class ClientMemory:
     """At most two recollections a client: of the last round known to count, and of the one after it.
 
-    A round that was lost on the way leaves a recollection that never counts; the next request says so, and it
-    is forgotten. ``dump`` and ``load`` are for holders that are started anew for every request.
+    A round whose reply was lost leaves a recollection that never counts; the next request says so, and it is
+    dropped. ``dump`` and ``load`` serve holders that start anew for every request.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class DeskMemory:
         return {"run": self.run, "entries": entries}, arrays
 
     def load(self, spec: dict[str, Any], arrays: Arrays) -> None:
-        """What ``dump`` gave."""
+        """Take back what ``dump`` returned."""
         self.run, self.kept = spec["run"], {}
         for i, (name, round) in enumerate(spec["entries"]):
             self.kept.setdefault(name, []).append(Recollection(round, arrays[str(i)]))

@@ -1,8 +1,8 @@
-"""Runs a command and takes it along when whoever started it dies: ``python guard.py PIDFILE COMMAND …``.
+"""Run a command, and end it when the process that started it dies: ``python watchdog.py PIDFILE COMMAND …``.
 
-The guard's standard input is a pipe whose other end only the starter holds. It closes when the starter
-closes it or dies, even by ``kill -9``; then the command is terminated, after a while killed, and with it all
-that it started. The exit status is the command's. This file is run by its path and imports little.
+Standard input is a pipe whose other end only the starter holds. It closes when the starter closes it or dies,
+even by ``kill -9``; then the command and everything it started are terminated, and killed after a while. The
+exit status is the command's. This file is run by its path and imports little.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import time
 
 GRACE = 5.0  # seconds from SIGTERM to SIGKILL, for the command
-LEFTOVER = 1.0  # for what it leaves behind
+LEFTOVER = 1.0  # for the processes it leaves behind
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -28,7 +28,7 @@ def prctl(option: int, value: int) -> None:
 
 
 def descendants() -> set[int]:
-    """All processes below this one; orphans among them are ours, because we are their subreaper."""
+    """All processes below this one, orphans included: this process is their subreaper."""
     if sys.platform != "linux":
         return set()
     children: dict[int, list[int]] = {}
@@ -46,14 +46,14 @@ def descendants() -> set[int]:
 
 
 def send(processes: set[int], number: int) -> None:
-    """A signal to those that are still there."""
+    """Send a signal to those processes that still exist."""
     for pid in processes:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 
 
 def reap(child: subprocess.Popen[bytes]) -> None:
-    """Take leave of whoever has ended, orphans too."""
+    """Reap exited children, orphans included."""
     with contextlib.suppress(ChildProcessError):
         while True:
             pid, code = os.waitpid(-1, os.WNOHANG)
@@ -64,7 +64,7 @@ def reap(child: subprocess.Popen[bytes]) -> None:
 
 
 def main(pidfile: str, command: list[str]) -> int:
-    """Run ``command`` to its end or ours."""
+    """Run ``command`` until it ends or the starter does."""
     wake, alarm = os.pipe()
     os.set_blocking(alarm, False)
     signal.set_wakeup_fd(alarm)

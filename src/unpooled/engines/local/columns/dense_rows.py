@@ -1,10 +1,8 @@
-"""One round of a cohort on dense rows, of which each client leaves some columns vacant: zero in all its rows.
+"""One round of a cohort on dense rows: a client works on the columns that are not empty in its rows.
 
-A coordinate of a vacant column gets no gradient: it moves by an increment that is the same at every client
-where the column is vacant, found by the same local loop on no rows; and where w_j = 0, it stays. So a client
-works on the columns that it occupies, on a copy of its rows without the others (``occupied``), its
-coefficients in the order that suits the copy. Uploads are whole, whoever else is in the cohort, and in that
-order too: what they come to is put right once.
+See ``columns`` for why the others need no work. The client reads a copy of its rows (``layouts``), its
+coefficients in the order that suits the copy. Uploads are whole, and in that order too; the mean is put back
+into the usual order once.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import numpy as np
 from numba import prange
 
 from unpooled.algorithms.base import local_loop
-from unpooled.engines.local.columns.localise import RoundOracle, draw_batches
+from unpooled.engines.local.columns.local_numbering import RoundOracle, draw_batches
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import compiled, kernel, method
 from unpooled.kernels.weighted_sum import all_sound
@@ -32,10 +30,10 @@ room = method("room")
 
 
 class Parts(NamedTuple):
-    """What is run side by side: the clients of ``cohort``, or, where there are none, blocks of ``idle``.
+    """What runs in parallel: the clients of ``cohort``, or, where there are none, blocks of ``idle`` columns.
 
-    ``still`` is the upload of a client that occupies nothing. It is filled first, from the idle columns, and
-    then the clients' uploads ``up``, which agree with it on the columns that are vacant.
+    ``still`` is the upload of a client whose columns are all empty. It is filled first, from the idle
+    columns, and then the clients' uploads ``up``, which agree with it on the columns that are empty.
     """
 
     cohort: Array
@@ -45,7 +43,7 @@ class Parts(NamedTuple):
     sound: Array
 
 
-def run_occupied(
+def run_dense_rows(
     plan: Any,
     loss: Any,
     rows: Any,
@@ -106,6 +104,6 @@ def run_part(
 
 
 @functools.cache
-def compiled_occupied(*foreign: type) -> Any:
-    """``run_occupied``, cached on disk apart for each set of a user's own types of records."""
-    return compiled(run_occupied, foreign, parallel=True)
+def compiled_dense_rows(*foreign: type) -> Any:
+    """``run_dense_rows``, cached on disk apart for each set of a user's own types of records."""
+    return compiled(run_dense_rows, foreign, parallel=True)

@@ -1,8 +1,7 @@
-"""A client's rows of one round, their features numbered anew: the local loop then never meets the others.
+"""A client's rows of one round, their features numbered 0, 1, 2, …: the local loop meets no others.
 
-A round's minibatches are known before its first step, and so are the features they have. A coordinate of
-any other feature gets no gradient: it moves the same way at every client, and the server can tell how.
-What a client has to work on is as long as the list of the features it touches, whatever p is.
+A round's minibatches are known before its first step, and so are their features. The vectors that a client
+works on are as long as the list of these features, whatever p is.
 """
 
 from __future__ import annotations
