@@ -26,7 +26,7 @@ def test_flowers_executor_starts_commands_by_way_of_it(tmp_path):
     called.chmod(0o700)
     code = f"""
 import sys, importlib
-sys.path.insert(0, {str(Path(__file__).parents[2] / "src" / "unpooled" / "flower")!r})
+sys.path.insert(0, {str(Path(__file__).parents[2] / "src" / "unpooled" / "engines" / "flower")!r})
 import superexec
 from flwr.supercore.constant import TaskType
 import flwr.supercore.cli as cli
