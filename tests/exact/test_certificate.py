@@ -96,7 +96,7 @@ def test_an_unreachable_tolerance_stops():
     from sklearn.exceptions import ConvergenceWarning
 
     data = federated("logistic", n=100, p=5)
-    with pytest.warns(ConvergenceWarning, match="the last rounds brought nothing"):
+    with pytest.warns(ConvergenceWarning, match="the last rounds made no progress"):
         fit = up.solve(up.Problem(up.Logistic(), up.L1(0.01)), data, tol=1e-19, max_rounds=200)
     assert fit.rounds < 100
     assert fit.certificate.relative < 1e-13

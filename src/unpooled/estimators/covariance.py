@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from unpooled._ledger import Ledger
 from unpooled.data.federated import FederatedData
 from unpooled.exact.base import reasons, refused
-from unpooled.exact.clients import Question, open_clients
+from unpooled.exact.clients import Question, QuestionEngine, open_clients
 from unpooled.exact.rounds import Server
 from unpooled.exact.site import unpacked
 from unpooled.exact.sufficient_statistics import FAR, SufficientStatistics
@@ -30,7 +30,9 @@ class Covariance(NamedTuple):
     ledger: Ledger
 
 
-def pooled_covariance(data: FederatedData, about_zero: bool, min_rows: int, engine: Any) -> Covariance:
+def pooled_covariance(
+    data: FederatedData, about_zero: bool, min_rows: int, engine: QuestionEngine | None
+) -> Covariance:
     """Σ s (x − x̄)(x − x̄)ᵀ with Σ s = 1; ``about_zero`` takes x̄ = 0.
 
     A second round, of centred rows, where a mean is so large beside its spread that digits would be lost.

@@ -17,7 +17,7 @@ from unpooled.data.folds import BySite, Dealt, Fold, Folds, Given
 from unpooled.exact.base import ExactSolver
 from unpooled.exact.certificate import Certificate
 from unpooled.exact.choose import choose
-from unpooled.exact.clients import Question, open_clients
+from unpooled.exact.clients import Question, QuestionEngine, open_clients
 from unpooled.exact.fold_scale import (
     check_fold_scale,
     deviations,
@@ -98,7 +98,7 @@ def cross_validate(
     at_once: int = 10,
     standardise_folds: bool = False,
     fold_rows: int = 0,
-    engine: Any = None,
+    engine: QuestionEngine | None = None,
 ) -> CrossValidation:
     """Choose λ by the loss on rows that were left out.
 

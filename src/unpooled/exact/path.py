@@ -16,7 +16,7 @@ from unpooled.data.base import Data
 from unpooled.exact.base import opening, refused
 from unpooled.exact.certificate import Certificate
 from unpooled.exact.choose import choose
-from unpooled.exact.clients import Question, open_clients
+from unpooled.exact.clients import Question, QuestionEngine, open_clients
 from unpooled.exact.null_model import has_null_model, null_model
 from unpooled.exact.oracle import NONE
 from unpooled.exact.prox_newton import is_quadratic
@@ -88,7 +88,7 @@ class Path:
         )
 
 
-def lambda_max(problem: Problem, data: Data, *, engine: Any = None) -> float:
+def lambda_max(problem: Problem, data: Data, *, engine: QuestionEngine | None = None) -> float:
     """The smallest λ at which all penalised coefficients are zero, in one round.
 
     More rounds, for the intercept, where the loss has one and is not squared, logistic, softmax or Poisson;
@@ -117,7 +117,7 @@ def path(
     min_rows: int = 10,
     second_order: bool = True,
     at_once: int = AT_ONCE,
-    engine: Any = None,
+    engine: QuestionEngine | None = None,
 ) -> Path:
     """Solve for a decreasing sequence of λ; the λ of the problem's penalty does not matter.
 

@@ -17,7 +17,7 @@ from unpooled.algorithms.base import State
 from unpooled.data.folds import Fold
 from unpooled.exact.base import ExactSolver
 from unpooled.exact.certificate import Certificate
-from unpooled.exact.clients import Question
+from unpooled.exact.clients import Question, Respondents
 from unpooled.problem import BoundProblem
 
 PATIENCE = 40  # rounds without a smaller gap
@@ -72,7 +72,7 @@ class Solve:
 class Server:
     """Asks the clients of an engine and keeps the ledger."""
 
-    clients: Any
+    clients: Respondents
     ledger: Ledger = field(default_factory=Ledger)
 
     def ask(self, questions: Sequence[Question]) -> list[Any]:

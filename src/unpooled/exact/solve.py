@@ -15,7 +15,7 @@ from unpooled.data.base import Data, check_data
 from unpooled.data.folds import BySite
 from unpooled.exact.anderson import AndersonProxGradient
 from unpooled.exact.choose import choose
-from unpooled.exact.clients import open_clients
+from unpooled.exact.clients import QuestionEngine, open_clients
 from unpooled.exact.fit import Fit
 from unpooled.exact.prox_newton import ProxNewton
 from unpooled.exact.refusals import Asked, why
@@ -35,7 +35,7 @@ def solve(
     max_rounds: int = 500,
     min_rows: int = 10,
     second_order: bool = True,
-    engine: Any = None,
+    engine: QuestionEngine | None = None,
     w0: ArrayLike | None = None,
     intercept0: ArrayLike | None = None,
 ) -> Fit:
@@ -191,9 +191,9 @@ def not_converged(tasks: Sequence[Solve], tol: float, rounds: int, n_fits: int =
 def _remedy(task: Solve) -> str:
     """What to do about a solve that is not certified as asked."""
     if task.solver.is_final(task.state):
-        return "all has been asked and rounding is reached: raise tol"
+        return "no further statistics can help, the gap is at rounding level: raise tol"
     if task.is_stalled:
-        return "the last rounds brought nothing: raise tol, or see whether the problem has an optimum"
+        return "the last rounds made no progress: raise tol, or check that the problem has an optimum"
     if task.solver.is_second_order:
         return "raise max_rounds or tol"
     return "raise max_rounds or tol, scale the features, or allow second-order statistics"

@@ -20,6 +20,7 @@ from unpooled._validation import is_number
 from unpooled._wording import counted, joined
 from unpooled.data.federated import FederatedData
 from unpooled.exact.choose import choose
+from unpooled.exact.clients import QuestionEngine
 from unpooled.exact.fit import Fit
 from unpooled.exact.rounds import Solve
 from unpooled.exact.solve import bind, check_numbers, not_converged
@@ -66,7 +67,7 @@ def debiased_lasso(
     min_rows: int = 10,
     tol: float = 1e-8,
     max_rounds: int = 500,
-    engine: Any = None,
+    engine: QuestionEngine | None = None,
 ) -> Inference:
     """Estimates, standard errors, p-values and intervals for coefficients of a squared or logistic model.
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from unpooled.data.federated import FederatedData
 from unpooled.data.folds import BySite, Fold
 from unpooled.exact.choose import MOST_FEATURES
-from unpooled.exact.clients import Question, open_clients
+from unpooled.exact.clients import Question, QuestionEngine, open_clients
 from unpooled.exact.prox_newton import ProxNewton
 from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.sufficient_statistics import SufficientStatistics
@@ -31,7 +30,14 @@ class Inquiry:
     what: str
 
     @classmethod
-    def of(cls, problem: BoundProblem, data: FederatedData, engine: Any, min_rows: int, what: str) -> Inquiry:
+    def of(
+        cls,
+        problem: BoundProblem,
+        data: FederatedData,
+        engine: QuestionEngine | None,
+        min_rows: int,
+        what: str,
+    ) -> Inquiry:
         """The clients of an engine, with an empty ledger."""
         return cls(problem, data, Server(open_clients(engine, data)), min_rows, what)
 

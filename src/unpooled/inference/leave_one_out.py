@@ -13,7 +13,7 @@ from unpooled.data.federated import FederatedData
 from unpooled.data.folds import BySite
 from unpooled.exact.base import refused
 from unpooled.exact.choose import choose
-from unpooled.exact.clients import Question, open_clients
+from unpooled.exact.clients import Question, QuestionEngine, open_clients
 from unpooled.exact.cross_validation import fold_tasks
 from unpooled.exact.path import opened_tasks
 from unpooled.exact.rounds import Server, Solve
@@ -96,7 +96,7 @@ def influence(
     max_rounds: int = 500,
     min_rows: int = 10,
     second_order: bool = True,
-    engine: Any = None,
+    engine: QuestionEngine | None = None,
 ) -> Influence:
     """Solve without each site in turn, and with all.
 

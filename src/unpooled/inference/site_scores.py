@@ -22,6 +22,7 @@ from unpooled._ledger import Ledger
 from unpooled._validation import ClientId
 from unpooled._wording import part_of
 from unpooled.data.federated import FederatedData
+from unpooled.exact.clients import QuestionEngine
 from unpooled.exact.fit import Fit
 from unpooled.exact.site import unpacked
 from unpooled.exact.solve import bind, check_numbers
@@ -102,7 +103,12 @@ class Heterogeneity:
 
 
 def heterogeneity(
-    problem: Problem, data: FederatedData, fit: Fit, *, min_rows: int = 10, engine: Any = None
+    problem: Problem,
+    data: FederatedData,
+    fit: Fit,
+    *,
+    min_rows: int = 10,
+    engine: QuestionEngine | None = None,
 ) -> Heterogeneity:
     """Test for each site whether it has the model of all of them.
 

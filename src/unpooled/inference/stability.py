@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from unpooled._validation import is_number
 from unpooled.data.federated import FederatedData
 from unpooled.exact.choose import choose
-from unpooled.exact.clients import open_clients
+from unpooled.exact.clients import QuestionEngine, open_clients
 from unpooled.exact.path import check_grid, grid_of, opened_tasks, walk
 from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.shrinkage import Blocks, shrinkage
@@ -49,7 +49,7 @@ def stability_selection(
     min_rows: int = 10,
     second_order: bool = True,
     at_once: int = 10,
-    engine: Any = None,
+    engine: QuestionEngine | None = None,
 ) -> Stability:
     """Selection shares over ``n_subsamples`` halves of every site's rows.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from unpooled._validation import column
 from unpooled._wording import joined, part_of
 from unpooled.data.base import Data
 from unpooled.engines.remote.summaries import ColumnSummary
-from unpooled.exact.clients import open_clients
+from unpooled.exact.clients import QuestionEngine, open_clients
 from unpooled.kernels.arrays import Array, Float
 
 ROUNDING = 10.0 * float(np.finfo(np.float64).eps)  # of a mean: a spread below it is none
@@ -55,7 +54,7 @@ class Moments:
         return f"Moments({self.mean.size} columns of {self.n_rows} rows; {self.ledger})"
 
 
-def moments(data: Data, *, engine: Any = None) -> Moments:
+def moments(data: Data, *, engine: QuestionEngine | None = None) -> Moments:
     """Pooled mean and variance per column, equal to those of the stacked rows to rounding.
 
     Each site sends its summary (``summaries``); the server merges them by the formula of Chan, Golub and

@@ -15,7 +15,7 @@ from unpooled._warned import warn
 from unpooled._wording import counted, joined
 from unpooled.data.base import Data
 from unpooled.engines.remote.summaries import OwnIntercept
-from unpooled.exact.clients import open_clients
+from unpooled.exact.clients import QuestionEngine, open_clients
 from unpooled.exact.solve import bind
 from unpooled.kernels.arrays import Float
 from unpooled.problem import Problem
@@ -91,7 +91,9 @@ def _as_text(site: Any) -> str:
     return str(site).strip().removesuffix(".0")
 
 
-def site_intercepts(problem: Problem, data: Data, w: ArrayLike, *, engine: Any = None) -> SiteIntercepts:
+def site_intercepts(
+    problem: Problem, data: Data, w: ArrayLike, *, engine: QuestionEngine | None = None
+) -> SiteIntercepts:
     """Every site's own intercept at the coefficients ``w``; one round, in which sites tell it."""
     if not problem.has_site_intercepts:
         raise ValueError("the problem has no site intercepts: Problem(loss, penalty, intercept='sites')")
