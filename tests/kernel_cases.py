@@ -23,7 +23,7 @@ from tests.runs import ALGORITHMS, FAST
 from unpooled.engines.local.columns import occupied
 from unpooled.kernels import weighted_sum
 from unpooled.kernels.compile import Kernel, Vectorised
-from unpooled.kernels.linalg.singular import shrink
+from unpooled.kernels.linalg.singular_values import shrink
 from unpooled.penalties.nuclear import LargeNuclearRecord
 
 BRIEF = {"rounds": 3, "cohort": 5, "progress": False}
@@ -148,8 +148,8 @@ TOLERANCE = {subgradients: 1e-7}  # of the largest entry of an array; 1e-10 othe
 def kernels():
     """The names of all kernels of the package by the code of their source.
 
-    They are what ``@kernel`` and ``@apart`` mark, in modules and in records, and loops over threads. Those in
-    explicit vectors have no source that could run: their twins in plain loops run for them.
+    These are the functions marked ``@kernel`` or ``@outlined``, in modules and in records, and loops over
+    threads. SIMD versions have no Python source that could run: their twins in plain loops run for them.
     """
     modules = [importlib.import_module(part.name) for part in pkgutil.walk_packages(up.__path__, "unpooled.")]
     found, in_vectors = {}, set()

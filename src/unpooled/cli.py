@@ -76,7 +76,7 @@ def reproduce(
 ) -> None:
     """Run an experiment of the paper and compare it with the expected values."""
     from unpooled.experiments.experiment import available
-    from unpooled.experiments.keyboard import StoppedError
+    from unpooled.experiments.interrupts import UserInterruptError
     from unpooled.report import reproduce as work
 
     if name != "all" and name not in available():
@@ -87,7 +87,7 @@ def reproduce(
         if method not in work.known_methods(name, honest):
             known = ", ".join(work.known_methods(name, honest))
             raise typer.BadParameter(f"{method} is not one of {known}", param_hint="--methods")
-    request = work.Request(quick, seeds, chosen, honest, data, out_dir, resume, jobs)
+    request = work.ReproduceOptions(quick, seeds, chosen, honest, data, out_dir, resume, jobs)
     outcomes, missing = [], []
     try:
         for each in available() if name == "all" else [name]:
@@ -98,7 +98,7 @@ def reproduce(
                 missing.append(each)
             if name == "all":
                 out.print()
-    except StoppedError:
+    except UserInterruptError:
         again = request.command(name, resume=True)
         out.print(f"Interrupted. To go on: [bold]{again}[/]", soft_wrap=True)
         raise typer.Exit(130) from None

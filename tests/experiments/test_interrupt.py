@@ -16,7 +16,7 @@ import pytest
 
 import unpooled as up
 from unpooled.experiments import read, workers
-from unpooled.experiments.keyboard import StoppedError, heard
+from unpooled.experiments.interrupts import UserInterruptError, catch_interrupts
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups to send SIGINT to")
 
@@ -110,7 +110,7 @@ def at_a_terminal():
 
 @pytest.mark.usefixtures("at_a_terminal")
 def test_an_interrupt_is_one_error():
-    with pytest.raises(StoppedError), heard():
+    with pytest.raises(UserInterruptError), catch_interrupts():
         press()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -120,26 +120,26 @@ def test_an_interrupt_that_got_lost_stops_the_next_job():
     """An import of C code that was interrupted may drop the exception."""
 
     def jobs():
-        with heard() as keyboard:
+        with catch_interrupts() as keyboard:
             keyboard.check()
             with contextlib.suppress(KeyboardInterrupt):
                 press()
             keyboard.check()
             pytest.fail("the next job began")
 
-    with pytest.raises(StoppedError):
+    with pytest.raises(UserInterruptError):
         jobs()
 
 
 @pytest.mark.usefixtures("at_a_terminal")
 def test_an_interrupt_that_got_lost_after_the_last_job_is_heard_at_the_end():
-    with pytest.raises(StoppedError), heard(), contextlib.suppress(KeyboardInterrupt):
+    with pytest.raises(UserInterruptError), catch_interrupts(), contextlib.suppress(KeyboardInterrupt):
         press()
 
 
 def test_elsewhere_than_the_main_thread_signals_are_left_alone():
     def work():
-        with heard() as keyboard:
+        with catch_interrupts() as keyboard:
             keyboard.check()
             seen.append(signal.getsignal(signal.SIGINT))
 

@@ -8,8 +8,7 @@ import unpooled as up
 from tests.inference import pooled
 from unpooled.exact.cross_validation import numbers_of
 from unpooled.inference import stability_selection
-from unpooled.inference.halves import halves
-from unpooled.inference.stable_columns import unimodal_factor
+from unpooled.inference.stability import halves, unimodal_factor
 
 
 @pytest.mark.parametrize("solver", ["auto", "prox_newton"])

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from unpooled._ledger import Ledger
 from unpooled._wording import counted
 from unpooled.data.federated import FederatedData
-from unpooled.estimators import gathered
+from unpooled.estimators import fit_inputs
 from unpooled.exact.certificate import Certificate
 from unpooled.exact.fit import Fit
 from unpooled.exact.solve import solve
@@ -87,9 +87,9 @@ class FederatedEstimator(BaseEstimator, ABC):
     def _gather(self, X: Any, y: Any, clients: Any, sample_weight: Any) -> tuple[FederatedData, Array]:
         """The data, and for each of its rows the number that the row has in the caller's order."""
         if isinstance(X, FederatedData):
-            data = gathered.from_federated(self, X, y, clients, sample_weight)
+            data = fit_inputs.from_federated(self, X, y, clients, sample_weight)
             return data, np.arange(data.n_rows)
-        return gathered.from_arrays(self, X, y, clients, sample_weight).federated()
+        return fit_inputs.from_arrays(self, X, y, clients, sample_weight).federated()
 
     def _folds(self, data: FederatedData, number: Array) -> Any:
         """How the rows are cross-validated, as ``cross_validate`` takes it; None where nothing is chosen."""
@@ -146,7 +146,7 @@ class FederatedEstimator(BaseEstimator, ABC):
     def _margins(self, X: Any) -> Float:
         """x·w + b for each row."""
         check_is_fitted(self)
-        X = gathered.features(self, X)
+        X = fit_inputs.features(self, X)
         return np.asarray(X @ self.coef_.ravel() + self.intercept_)
 
     def __getstate__(self) -> dict[str, Any]:

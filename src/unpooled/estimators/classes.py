@@ -14,12 +14,12 @@ import numpy as np
 
 from unpooled._ledger import Ledger
 from unpooled._validation import listing, sort_rows
-from unpooled.estimators.gathered import Rows
+from unpooled.estimators.fit_inputs import CheckedRows
 from unpooled.kernels.arrays import Array, Float
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement:
+class ClassAgreement:
     """The ``classes``, sorted; the number of each row's class; the weight Σ s of each; what that cost."""
 
     classes: Array
@@ -28,7 +28,7 @@ class Agreement:
     ledger: Ledger
 
 
-def agree(rows: Rows) -> Agreement:
+def agree(rows: CheckedRows) -> ClassAgreement:
     """The classes over all clients."""
     classes, codes = np.unique(np.asarray(rows.y), return_inverse=True)
     if len(classes) < 2:
@@ -43,10 +43,10 @@ def agree(rows: Rows) -> Agreement:
     held = len(np.unique(of * C + codes[... if sites.order is None else sites.order]))
     kinds = ("class labels", "class weights")
     ledger = Ledger().after_answers(K, 2 * held, 2 * C * K, kinds)  # held: pairs of a client and a class
-    return Agreement(classes, codes, totals, replace(ledger, setup_rounds=1))
+    return ClassAgreement(classes, codes, totals, replace(ledger, setup_rounds=1))
 
 
-def class_factors(class_weight: Any, agreed: Agreement) -> Float | None:
+def class_factors(class_weight: Any, agreed: ClassAgreement) -> Float | None:
     """The factor of each class: None for none, "balanced" Σs / (C Σ_c s), or by label (1 where not named)."""
     if class_weight is None:
         return None

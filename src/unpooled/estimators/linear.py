@@ -11,14 +11,14 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from unpooled.data.federated import FederatedData
-from unpooled.estimators import gathered
+from unpooled.estimators import fit_inputs
 from unpooled.estimators.base import SharesGramMatrices
 from unpooled.exact.fit import Fit
 from unpooled.kernels.arrays import Float
 from unpooled.preprocessing import prepare
 from unpooled.preprocessing.prepared import Prepared
-from unpooled.preprocessing.rows import filled
 from unpooled.preprocessing.site_intercepts import SiteIntercepts
+from unpooled.preprocessing.transform import filled
 from unpooled.problem import Problem
 
 if TYPE_CHECKING:
@@ -123,13 +123,13 @@ class FederatedLinearModel(SharesGramMatrices):
             raise ValueError(
                 "X has missing values: missing='mean' fills them with the means over all clients"
             )
-        X = gathered.features(self, X)
+        X = fit_inputs.features(self, X)
         if self._fill is not None:
             X = filled(X, self._fill)
         Z = np.asarray(X @ self.coef_.T)
         if clients is None or self.site_intercepts_ is None:
             return np.asarray(Z + self.intercept_)
-        gathered.check_clients(clients, X.shape[0])
+        fit_inputs.check_clients(clients, X.shape[0])
         return np.asarray(Z + self.site_intercepts_.of_rows(clients).reshape(Z.shape))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from unpooled.runs.run import Run
 MANY = 40  # runs from which on only their number is told
 
 
-class Tally(Shown):
+class RunProgress(Shown):
     """Each run in a line as it ends, or, where there are many or no bar of their own, a bar over all."""
 
     def __init__(self, out: Console, total: int, alone: bool):

@@ -24,7 +24,7 @@ from unpooled.exact.fit import Fit
 from unpooled.exact.rounds import Solve
 from unpooled.exact.solve import bind, check_numbers, not_converged
 from unpooled.exact.sufficient_statistics import SufficientStatistics
-from unpooled.inference.entrance import (
+from unpooled.inference.checks import (
     check_fit,
     check_model,
     check_rows,
@@ -33,7 +33,7 @@ from unpooled.inference.entrance import (
     feature_names,
     refuse_site_intercepts,
 )
-from unpooled.inference.inquiry import Inquiry
+from unpooled.inference.client_questions import ClientQuestions
 from unpooled.inference.nodewise import default_lam, nodewise
 from unpooled.inference.quadratic_model import (
     QuadraticModel,
@@ -102,9 +102,9 @@ def debiased_lasso(
     level, chosen = check_share("level", level), column_numbers(columns, data)
     if fit is not None:
         check_fit(fit, bound, data)
-    inquiry = Inquiry.of(bound, data, engine, min_rows, "debiased_lasso")
+    questions = ClientQuestions.of(bound, data, engine, min_rows, "debiased_lasso")
     squared, notes = isinstance(problem.loss, Squared), list[str]()
-    flat, model = _model(inquiry, fit, squared and covariance == "model", base, tol, max_rounds)
+    flat, model = _model(questions, fit, squared and covariance == "model", base, tol, max_rounds)
     degrees, noise = math.inf, 1.0
     if squared:
         n_intercepts = data.n_clients if problem.has_site_intercepts else bound.layout.n_intercepts
@@ -134,28 +134,33 @@ def debiased_lasso(
         lam_node=lam,
         covariance=covariance,
         n_rows=data.n_rows,
-        ledger=inquiry.server.ledger,
+        ledger=questions.server.ledger,
         notes=notes,
     )
 
 
 def _model(
-    inquiry: Inquiry, fit: Fit | None, statistics_suffice: bool, base: str, tol: float, max_rounds: int
+    questions: ClientQuestions,
+    fit: Fit | None,
+    statistics_suffice: bool,
+    base: str,
+    tol: float,
+    max_rounds: int,
 ) -> tuple[Float, QuadraticModel]:
     """The fit's flat vector, and the loss around it; around ``base`` where the loss is not squared."""
-    bound, statistics = inquiry.problem, {} if fit is None else fit.statistics
+    bound, statistics = questions.problem, {} if fit is None else fit.statistics
     if fit is not None:
         flat = bound.layout.pack(fit.w, fit.intercept)
     else:
-        flat, statistics = _solved(inquiry, tol, max_rounds)
+        flat, statistics = _solved(questions, tol, max_rounds)
     if statistics_suffice:
         w = flat[: bound.layout.n_coefficients]
-        return flat, from_statistics(bound, statistics or inquiry.statistics(), w)
+        return flat, from_statistics(bound, statistics or questions.statistics(), w)
     if base == "fit" or isinstance(bound.problem.loss, Squared):
-        return flat, from_answers(inquiry, flat)
+        return flat, from_answers(questions, flat)
     if base == "support":
-        return flat, from_answers(inquiry, refitted(inquiry, flat)[0])
-    return flat, from_answers(inquiry, significant(inquiry, flat))
+        return flat, from_answers(questions, refitted(questions, flat)[0])
+    return flat, from_answers(questions, significant(questions, flat))
 
 
 def _noise(model: QuadraticModel, n_rows: int, n_intercepts: int, sigma: Any) -> tuple[float, float]:
@@ -172,14 +177,14 @@ def _noise(model: QuadraticModel, n_rows: int, n_intercepts: int, sigma: Any) ->
     return float(degrees), math.sqrt(2.0 * model.loss * n_rows / degrees)
 
 
-def _solved(inquiry: Inquiry, tol: float, max_rounds: int) -> tuple[Float, Arrays]:
+def _solved(questions: ClientQuestions, tol: float, max_rounds: int) -> tuple[Float, Arrays]:
     """The fit by the solver that ``solve`` would take, its rounds in the same ledger; its statistics."""
-    bound, server = inquiry.problem, inquiry.server
-    inquiry.check_width()
-    solver, _ = choose(bound, "auto", inquiry.min_rows, True)
+    bound, server = questions.problem, questions.server
+    questions.check_width()
+    solver, _ = choose(bound, "auto", questions.min_rows, True)
     task = Solve(solver, bound, solver.init(bound, np.zeros(bound.layout.size)))
     server.run([task], tol, max_rounds)
-    inquiry.check_task(task)
+    questions.check_task(task)
     if task.certificate is None or task.certificate.relative > tol:
         not_converged([task], tol, server.ledger.rounds)
     statistics = task.state.arrays if isinstance(solver, SufficientStatistics) else {}

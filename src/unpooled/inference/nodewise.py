@@ -15,7 +15,7 @@ import math
 import numpy as np
 from scipy import linalg
 
-from unpooled.inference.descent import PASSES, TOLERANCE, descend
+from unpooled.inference.coordinate_descent import PASSES, TOLERANCE, descend
 from unpooled.kernels.arrays import Array, Float
 from unpooled.kernels.compile import kernel
 

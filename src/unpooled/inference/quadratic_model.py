@@ -18,7 +18,7 @@ import numpy as np
 
 from unpooled.exact.site import unpacked
 from unpooled.exact.sufficient_statistics import quadratic
-from unpooled.inference.inquiry import Inquiry
+from unpooled.inference.client_questions import ClientQuestions
 from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.problem import BoundProblem
 
@@ -51,11 +51,11 @@ def from_statistics(problem: BoundProblem, statistics: Arrays, w: Float) -> Quad
     return QuadraticModel(w, G, c - Gw, loss, _varies(G, statistics["gram"], statistics.get("center")))
 
 
-def from_answers(inquiry: Inquiry, flat: Float) -> QuadraticModel:
+def from_answers(questions: ClientQuestions, flat: Float) -> QuadraticModel:
     """One round at a flat point: gradient, Hessian and squares of all features."""
-    layout, size = inquiry.problem.layout, len(flat)
+    layout, size = questions.problem.layout, len(flat)
     p = layout.n_coefficients
-    [total] = inquiry.at(flat, np.arange(size), squares=True)
+    [total] = questions.at(flat, np.arange(size), squares=True)
     H, M, g = unpacked(total["hessian"], size), unpacked(total["squares"], size), total["gradient"]
     raw = H[:p, :p]
     if layout.n_intercepts:
@@ -72,22 +72,24 @@ def _varies(G: Float, raw: Float, center: Float | None = None) -> Array:
     return np.asarray(np.diag(G) > rounding)
 
 
-def support(inquiry: Inquiry, flat: Float) -> Array:
+def support(questions: ClientQuestions, flat: Float) -> Array:
     """The coordinates that are not zero, and the intercept."""
-    return np.flatnonzero((flat != 0.0) | (np.arange(len(flat)) >= inquiry.problem.layout.n_coefficients))
+    return np.flatnonzero((flat != 0.0) | (np.arange(len(flat)) >= questions.problem.layout.n_coefficients))
 
 
-def refitted(inquiry: Inquiry, flat: Float, sites: bool = False) -> tuple[Float, Array, list[Arrays]]:
+def refitted(
+    questions: ClientQuestions, flat: Float, sites: bool = False
+) -> tuple[Float, Array, list[Arrays]]:
     """The maximum likelihood on the support of a flat point, by Newton steps; the support; the last answers.
 
     Those are about the point before the last step, which is smaller than ``SMALL`` standard errors; for the
     squared loss, where a Newton step is exact, about the point that was given, in one round.
     """
-    working = support(inquiry, flat)
+    working = support(questions, flat)
     best, direction, size, before = flat, np.zeros_like(flat), 1.0, math.inf
     for _ in range(REFIT_ROUNDS if working.size else 0):
         trial = best + size * direction
-        totals = inquiry.at(trial, working, sites=sites)
+        totals = questions.at(trial, working, sites=sites)
         shares = [float(total["weight"]) for total in totals]
         loss = _mean(totals, shares, "loss")
         if not loss <= before + 1e-10 * abs(before):  # the step was too long, or the loss is NaN there
@@ -97,10 +99,10 @@ def refitted(inquiry: Inquiry, flat: Float, sites: bool = False) -> tuple[Float,
         g = _mean(totals, shares, "gradient")[working]
         d = -inverse(unpacked(_mean(totals, shares, "hessian"), len(working))) @ g
         direction[working] = d
-        length = math.sqrt(inquiry.data.n_rows * max(-float(g @ d), 0.0))
+        length = math.sqrt(questions.data.n_rows * max(-float(g @ d), 0.0))
         # where classes are separated the loss flattens while the steps go on and on
         near = length <= SMALL and np.abs(d).max() <= STILL * np.abs(best).max()
-        if near or inquiry.problem.problem.loss.is_quadratic:
+        if near or questions.problem.problem.loss.is_quadratic:
             return np.asarray(best + direction), working, totals
     if not working.size:
         return flat, working, []
@@ -110,19 +112,19 @@ def refitted(inquiry: Inquiry, flat: Float, sites: bool = False) -> tuple[Float,
     )
 
 
-def significant(inquiry: Inquiry, flat: Float) -> Float:
+def significant(questions: ClientQuestions, flat: Float) -> Float:
     """The maximum likelihood on the columns of the support that are √(2 log p) standard errors or more."""
-    best, working, totals = refitted(inquiry, flat)
-    p, size = inquiry.problem.layout.n_coefficients, len(working)
+    best, working, totals = refitted(questions, flat)
+    p, size = questions.problem.layout.n_coefficients, len(working)
     if not totals or p < 2:
         return best
-    variance = np.diag(inverse(unpacked(totals[0]["hessian"], size))) / inquiry.data.n_rows
+    variance = np.diag(inverse(unpacked(totals[0]["hessian"], size))) / questions.data.n_rows
     kept = np.abs(best[working]) >= np.sqrt(2.0 * math.log(p) * np.maximum(variance, 0.0))
     dropped = working[~kept & (working < p)]
     if not dropped.size:
         return best
     best[dropped] = 0.0
-    return refitted(inquiry, best)[0]
+    return refitted(questions, best)[0]
 
 
 def inverse(H: Float) -> Float:

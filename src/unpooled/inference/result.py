@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from unpooled._ledger import Ledger, in_words, megabytes
-from unpooled._wording import counted
+from unpooled._wording import counted, text_table
+from unpooled.inference.checks import check_share
 from unpooled.inference.distributions import quantile, two_sided
-from unpooled.inference.entrance import check_share
 from unpooled.inference.multiplicity import benjamini_hochberg
-from unpooled.inference.table import table
 from unpooled.kernels.arrays import Array, Float
 
 
@@ -80,7 +79,7 @@ class Inference:
         rows = [[self.names[i], *(float(column[i]) for column in columns)] for i in chosen]
         left = len(self.names) - len(chosen)
         lines = [
-            table(head, rows),
+            text_table(head, rows),
             *([f"and {left} more, with larger p-values"] if left > 0 else []),
             f"{self.n_rows} rows; standard errors: {self.covariance}, σ = {self.sigma:.4g}; "
             f"nodewise λ = {self.lam_node:.4g}",

@@ -10,13 +10,17 @@ grid, the expected number of stable columns that are no better than chance is at
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from unpooled._ledger import Ledger
 from unpooled._validation import is_number
+from unpooled._wording import counted, part_of, text_table
 from unpooled.data.federated import FederatedData
+from unpooled.data.folds import Fold, Halved
 from unpooled.exact.choose import choose
 from unpooled.exact.clients import open_clients
 from unpooled.exact.path import check_grid, grid_of, opened_tasks, walk
@@ -24,12 +28,78 @@ from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.shrinkage import Blocks, shrinkage
 from unpooled.exact.solve import bind, check_numbers
 from unpooled.exact.sufficient_statistics import SufficientStatistics, quadratic
-from unpooled.inference.descent import PASSES, TOLERANCE, supports
-from unpooled.inference.entrance import feature_names, refuse_site_intercepts
-from unpooled.inference.halves import halves
-from unpooled.inference.stable_columns import Stability
+from unpooled.inference.checks import feature_names, refuse_site_intercepts
+from unpooled.inference.coordinate_descent import PASSES, TOLERANCE, supports
 from unpooled.kernels.arrays import Array, Float
 from unpooled.problem import Problem
+
+
+@dataclass(eq=False, repr=False)
+class Stability:
+    """What ``stability_selection`` returns.
+
+    ``frequencies`` (L, p): the share of halves that select a column at each of ``lambdas``. ``mean_selected``
+    is q; ``false_positives`` the bound on the expected number of falsely stable columns, and
+    ``false_positives_unimodal`` the smaller one, NaN where it does not hold.
+    """
+
+    names: tuple[str, ...]
+    lambdas: Float
+    frequencies: Float
+    threshold: float
+    n_subsamples: int
+    mean_selected: float
+    ledger: Ledger
+    notes: list[str]
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of communication."""
+        return self.ledger.rounds
+
+    @property
+    def probability(self) -> Float:
+        """The largest selection share of each column over the grid."""
+        return np.asarray(self.frequencies.max(axis=0))
+
+    @property
+    def selected(self) -> Array:
+        """The stable columns."""
+        return np.flatnonzero(self.probability >= self.threshold - 1e-12)
+
+    @property
+    def false_positives(self) -> float:
+        """q²/((2π − 1)p)."""
+        return self.mean_selected**2 / ((2.0 * self.threshold - 1.0) * len(self.names))
+
+    @property
+    def false_positives_unimodal(self) -> float:
+        """C(π, B)·q²/p."""
+        p, pairs = len(self.names), self.n_subsamples // 2
+        return unimodal_factor(self.threshold, pairs, self.mean_selected / p) * self.mean_selected**2 / p
+
+    def summary(self, most: int = 20) -> str:
+        """The columns that are selected most often, as a table of text."""
+        chosen = np.argsort(-self.probability, kind="stable")[:most]
+        stable = set(self.selected.tolist())
+        rows = [
+            [self.names[j], float(self.probability[j]), "stable" if j in stable else ""]
+            for j in chosen.tolist()
+        ]
+        lines = [
+            text_table(["", "share", ""], rows),
+            f"{counted(len(stable), 'stable column')} (share ≥ {self.threshold:g} of {self.n_subsamples} "
+            "halves); "
+            f"expected false ones ≤ {self.false_positives:.3g}",
+            str(self.ledger),
+        ]
+        return "\n".join(lines + self.notes)
+
+    def __repr__(self) -> str:
+        return (
+            f"Stability({part_of(len(self.selected), len(self.names), 'column')} stable, expected "
+            f"false ones ≤ {self.false_positives:.3g}; {self.ledger})"
+        )
 
 
 def stability_selection(
@@ -128,3 +198,21 @@ def _check_options(n_subsamples: Any, threshold: Any, most: Any) -> None:
         raise ValueError(f"threshold must be above 0.5 and at most 1, got {threshold!r}")
     if most is not None and (not is_number(most) or not most > 0.0):
         raise ValueError(f"max_false_positives must be positive or None, got {most!r}")
+
+
+def halves(data: FederatedData, pairs: int, seed: int) -> list[Fold]:
+    """Both halves of every pair. Where a site's rows are odd in number, one is in neither."""
+    alone = np.flatnonzero(data.sizes < 2)
+    if alone.size:
+        raise ValueError(f"client {data.ids[alone[0]]!r} has one row, which has no halves")
+    return [Fold(Halved(seed, b), half, held_out=True) for b in range(pairs) for half in (0, 1)]
+
+
+def unimodal_factor(threshold: float, pairs: int, share: float) -> float:
+    """C(π, B) of Shah and Samworth (2013, theorem 2), for columns selected with probability ≤ ``share``."""
+    lowest = min(0.5 + share**2, 0.5 + 0.5 / pairs + 0.75 * share**2)
+    if share > 1.0 / np.sqrt(3.0) or threshold <= lowest:
+        return float("nan")
+    if threshold <= 0.75:
+        return 0.5 / (2.0 * threshold - 1.0 - 0.5 / pairs)
+    return 4.0 * (1.0 - threshold + 0.5 / pairs) / (1.0 + 1.0 / pairs)

@@ -1,21 +1,21 @@
-"""Plain functions that are compiled when they are first called.
+"""Compile plain functions on their first call.
 
-``@kernel`` marks a function written in the subset of Python that numba compiles. Three callers see it:
+``@kernel`` marks a function written in the subset of Python that numba compiles. It has three callers:
 
-- Python calls it: it is compiled for the argument types and run. numba is imported then, not before.
-- Another kernel calls it: numba finds the compiled function behind it and inlines it.
-- A test calls ``f.py_func``: the source runs as it stands. With ``UNPOOLED_COMPILE=off`` in the environment
-  everything does, so that a debugger or a coverage tool sees inside.
+- Python: the call compiles the function for its argument types and runs it. numba is imported at that point.
+- Another kernel: numba inlines the compiled function.
+- A test: ``f.py_func`` runs the source uncompiled. With ``UNPOOLED_COMPILE=off`` in the environment all
+  kernels run that way, so that debuggers and coverage tools work inside them.
 
-A long kernel would be optimised anew in each of its callers; ``apart`` has it compiled once.
+Every caller of a long kernel would optimise it again; ``outlined`` compiles such a kernel once.
 
 A loss, a penalty or an algorithm's local loop reaches compiled code as a *record*: a NamedTuple whose
 fields are numbers and arrays and whose methods are kernels. ``prox = method("prox")`` makes a function
-that calls the method of whatever record it is given; compiled code picks it by the record's type, so
-nothing is looked up while the loop runs.
+that calls the method of the record it is given. Compiled code resolves the method by the record's type at
+compile time, so the loop performs no look-up.
 
-Compiled code is kept on disk in a directory named after a digest of every source that went into it: an
-edited kernel, also a user's own, is never served stale.
+Compiled code is cached on disk, in a directory named after a digest of every source that went into it.
+After an edit to a kernel, including a user's own, the cache is not used.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Kernel:
         functools.update_wrapper(self, py_func)
 
     def dispatcher(self, *args: Any) -> Any:
-        """The compiled function that Python calls; what is compiled for a user's records is kept apart."""
+        """The compiled function for calls from Python; a user's record types get their own dispatcher."""
         records = foreign_records(args)
         if records not in self._dispatchers:
             self._dispatchers[records] = compiled(self.py_func, records, **self.options)
@@ -61,14 +61,12 @@ class Kernel:
 
     @property
     def source(self) -> Callable[..., Any]:
-        """What stands for it in compiled code that chose it: itself, for a function around it would be
-        optimised once more.
-        """
+        """The function that compiled code inlines: ``py_func``, as a wrapper would be optimised again."""
         return self.py_func
 
     @functools.cached_property
     def callee(self) -> Any:
-        """The compiled function that other kernels call; it is kept on disk as a part of them."""
+        """The compiled function for calls from other kernels, cached on disk as part of its callers."""
         return _numba().njit(**{**CALLEE, **self.options})(self.py_func)
 
     def __call__(self, *args: Any) -> Any:
@@ -80,7 +78,7 @@ class Kernel:
 
 
 def foreign_records(args: tuple[Any, ...]) -> tuple[type, ...]:
-    """The types of the records among ``args``, and inside them, that are not this package's."""
+    """The record types among ``args``, at any depth, that are defined outside this package."""
     found: tuple[type, ...] = ()
     for arg in args:
         if isinstance(arg, tuple):
@@ -95,7 +93,7 @@ def kernel(py_func: Callable[..., Any]) -> Kernel:
 
 
 def in_order(py_func: Callable[..., Any]) -> Kernel:
-    """Mark a kernel, for others to call, whose sums are added in the order in which they are written."""
+    """Mark a kernel, for calls from other kernels, whose sums must keep the order in the source."""
     return Kernel(py_func, fastmath={"contract"})
 
 
@@ -103,9 +101,10 @@ _taught: list[tuple[Callable[..., Any], Callable[..., Kernel], bool]] = []
 
 
 def method(name: str, default: Kernel | None = None, borrows: bool = False) -> Callable[..., Any]:
-    """A function of a record and arguments that calls the record's kernel ``name``, or else ``default``.
+    """A function of a record and arguments that calls the record's kernel ``name``, or ``default``.
 
-    ``borrows`` is for kernels that make no array and return none: their caller keeps what they are given.
+    Set ``borrows`` for kernels that neither allocate nor return an array: the caller owns all arguments, and
+    reference counting can be skipped.
     """
 
     def call(record: Any, *args: Any) -> Any:
@@ -117,10 +116,10 @@ def method(name: str, default: Kernel | None = None, borrows: bool = False) -> C
 
 
 class Vectorised:
-    """A kernel in plain loops, or the one of the same name in ``module``.
+    """A kernel in plain loops, with a SIMD version of the same name in ``module``.
 
-    Compiled code takes the latter where the host has vectors for its arguments: by name, where the module's
-    ``APART`` has it for these types (see ``apart``).
+    Compiled code uses the SIMD version if the host supports it for the argument types, and calls it by name
+    if the module's ``OUTLINED`` lists it for these types (see ``outlined``).
     """
 
     def __init__(self, plain: Kernel, module: str):
@@ -128,7 +127,7 @@ class Vectorised:
         self.__name__ = self.__qualname__ = self.name
 
     def __call__(self, *args: Any) -> Any:
-        """The plain loops."""
+        """Run the plain loops."""
         return self.plain.py_func(*args)
 
     def choose(self, *args: Any) -> Kernel:
@@ -138,24 +137,24 @@ class Vectorised:
         if not simd.fits(*args):
             return self.plain
         inlined: Kernel = getattr(self._vectors(), self.name)
-        return next((by_itself for by_itself in self._apart() if by_itself.fits(args)), inlined)
+        return next((by_itself for by_itself in self._outlined() if by_itself.fits(args)), inlined)
 
     def _vectors(self) -> Any:
         return import_module(f"unpooled.kernels.{self.module}")
 
-    def _apart(self) -> Any:
-        return getattr(self._vectors(), "APART", {}).get(self.name, ())
+    def _outlined(self) -> Any:
+        return getattr(self._vectors(), "OUTLINED", {}).get(self.name, ())
 
 
 def vectorised(plain: Kernel, module: str = "vector_products") -> Vectorised:
-    """A function that compiled code has in vectors (see ``Vectorised``)."""
+    """Pair a kernel with its SIMD version (see ``Vectorised``)."""
     found = Vectorised(plain, module)
     _learn(found, found.choose, borrows=True)
     return found
 
 
 def _kernel_of(record: type, name: str, default: Kernel | None) -> Any:
-    """The record type's kernel of this name, or the default, or an error that names both."""
+    """The record type's kernel of this name, or the default; TypeError if there is neither."""
     found = getattr(record, name, default)
     if found is None:
         raise TypeError(f"{record.__name__} has no kernel {name!r}")
@@ -163,8 +162,10 @@ def _kernel_of(record: type, name: str, default: Kernel | None) -> Any:
 
 
 def _learn(call: Callable[..., Any], choose: Callable[..., Kernel], borrows: bool) -> None:
-    """Let compiled code call ``call``, now or when numba is imported: it runs the kernel that is chosen by
-    the arguments' types. See ``method`` for ``borrows``.
+    """Register ``call`` with numba, now or as soon as numba is imported.
+
+    Compiled code then runs the kernel that ``choose`` selects by argument types. See ``method`` for
+    ``borrows``.
     """
     _taught.append((call, choose, borrows))
     if _numba.cache_info().currsize:
@@ -190,12 +191,12 @@ def compiles() -> bool:
 
 @functools.cache
 def _numba() -> Any:
-    """Import numba and teach it kernels and methods; the one place where it is configured."""
+    """Import numba and register kernels and methods; the only place that configures numba."""
     import numba
     from numba.core import event
     from numba.extending import typeof_impl
 
-    from unpooled.kernels.announce import Announcer
+    from unpooled.kernels.compile_notice import CompileNotice
 
     @typeof_impl.register(Kernel)
     def _typeof_kernel(value: Kernel, context: Any) -> Any:
@@ -203,26 +204,27 @@ def _numba() -> Any:
 
     for call, choose, borrows in _taught:
         _teach(call, choose, borrows)
-    event.register("numba:compile", Announcer(_kept))
+    event.register("numba:compile", CompileNotice(_kept))
     return numba
 
 
 def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options: Any) -> Any:
-    """The dispatcher that is ``kept``; what it reads from disk finds the kernels that it calls by name."""
+    """The dispatcher of ``kept``, which resolves outlined kernels before it loads code from disk."""
     function = kept(py_func, records, **options)
     if compiles():
         _find_named_before_reading(function._cache)
     return function
 
 
-_kept: dict[Any, Path | None] = {}  # dispatchers, and the folders of their compiled code
+_kept: dict[Any, Path | None] = {}  # dispatchers and their cache directories
 
 
 def kept(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options: Any) -> Any:
     """The numba dispatcher of ``py_func``, cached on disk under a digest of the package and a user's records.
 
-    An index on disk names the types it holds. Were it shared, a process without the user's module could
-    not read it. Where nothing is compiled it is ``py_func``, which warns as little as compiled code does.
+    User records have separate directories because numba's index on disk names the types it holds: a process
+    that lacks the user's module could not read a shared index. With compilation off, returns ``py_func``
+    with floating-point warnings silenced, as in compiled code.
     """
     if not compiles():
         return np.errstate(all="ignore")(py_func)
@@ -239,9 +241,9 @@ def kept(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options:
 
 
 def _find_named_before_reading(cache: Any) -> None:
-    """Whatever is read from disk may call kernels by name (see ``apart``): they are found first.
+    """Load outlined kernels before any code from disk that may call them by name.
 
-    Where nothing is kept on disk the cache is one that never has anything.
+    Without a cache directory numba uses a null cache, for which this has no effect.
     """
     read = cache.load_overload
 
@@ -256,9 +258,9 @@ def _find_named_before_reading(cache: Any) -> None:
 
 @functools.cache
 def _package_digest() -> str:
-    """A digest of what compiled code depends on: the sources that have to do with kernels, and the switch."""
+    """A digest of what compiled code depends on: Python, UNPOOLED_SIMD and all sources with kernels."""
     digest = hashlib.sha256(f"{sys.version} {os.environ.get('UNPOOLED_SIMD')}".encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         source = path.read_bytes()
         if b"kernel" in source or b"numba" in source:
             digest.update(source)
@@ -266,9 +268,9 @@ def _package_digest() -> str:
 
 
 def _digest(records: tuple[type, ...]) -> str:
-    """A digest of the kernels of records that are a user's own; "unpooled" where there are none.
+    """A digest of the kernels of user-defined records; "unpooled" if there are none.
 
-    It takes their bytecode, and the whole file they stand in for the functions they call.
+    It covers their bytecode and, for the functions they call, the whole source file.
     """
     digest = hashlib.sha256()
     for record in records:
@@ -284,11 +286,11 @@ def _digest(records: tuple[type, ...]) -> str:
 
 @functools.cache
 def _cache_directory(digest: str) -> Path | None:
-    """Where compiled code of this digest is kept; None where nothing can be written.
+    """The cache directory for this digest; None if no location is writable.
 
-    One folder for each version of the package, and in it one for its own records and one for each set of a
-    user's; those not used for longest are forgotten. Where anybody can make folders, only this user's own
-    one will do: what is in it is executed.
+    Each version of the package has a directory, which holds one for the package's own records and one for
+    each set of user-defined records. The least recently used are deleted. A directory under the shared
+    temporary directory must belong to this user, because its content is executed.
     """
     root = os.environ.get("UNPOOLED_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -311,15 +313,15 @@ def _cache_directory(digest: str) -> Path | None:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Refuse a folder that is a link, that others own, or that others can write to."""
+    """Refuse a directory that is a link, that another user owns, or that others can write to."""
     about = folder.lstat()
     is_mine = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o022)
     if not is_mine or not stat.S_ISDIR(about.st_mode):
-        raise PermissionError(f"{folder} is not this user's own")
+        raise PermissionError(f"{folder} does not belong to this user, or others can write to it")
 
 
 def _forget_oldest(parent: Path, kept: int) -> None:
-    """Keep the most recently used folders only."""
+    """Delete all but the most recently used directories."""
     by_age = sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     for stale in by_age[kept:]:
         shutil.rmtree(stale, ignore_errors=True)

@@ -18,15 +18,15 @@ import numpy as np
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
 from unpooled.kernels.linalg.roots import Bracket, chord, narrowed
-from unpooled.kernels.linalg.singular import nuclear_norm, shrunk
-from unpooled.kernels.outlined import apart
+from unpooled.kernels.linalg.singular_values import nuclear_norm, shrunk
+from unpooled.kernels.outlined import outlined
 from unpooled.penalties.multipliers import EMPTY, norm2
 from unpooled.penalties.nuclear_ball import certified_gap, first_multiplier, in_radius
 
 BALL = 1e-14  # relative distance of ‖W‖ from the ball at which to stop
 
 
-@apart("Tuple((f8, i8))(f8[::1], f8, f8[::1], f8, f8, i8, i8, f8[::1])")
+@outlined("Tuple((f8, i8))(f8[::1], f8, f8[::1], f8, f8, i8, i8, f8[::1])")
 def solve_nuclear(
     v: Array, lam: float, center: Array, radius: float, ball: float, rows: int, columns: int, W: Array
 ) -> tuple[float, int]:

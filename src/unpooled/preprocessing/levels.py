@@ -17,7 +17,7 @@ from unpooled._ledger import Ledger, Traffic
 from unpooled._validation import listing
 from unpooled._wording import counted
 from unpooled.kernels.arrays import Array, Float
-from unpooled.preprocessing.sites import Sites
+from unpooled.preprocessing.site_frames import SiteFrames
 
 OTHER = "other"
 MISSING = "missing"
@@ -118,7 +118,7 @@ def agree_levels(
         raise ValueError(f"rare must be 'other', 'refuse' or 'keep', got {rare!r}")
     if isinstance(min_rows, bool) or not isinstance(min_rows, int | np.integer) or min_rows < 0:
         raise ValueError(f"min_rows must be a whole number ≥ 0, got {min_rows!r}")
-    sites = frames if isinstance(frames, Sites) else Sites.of(frames, client)
+    sites = frames if isinstance(frames, SiteFrames) else SiteFrames.of(frames, client)
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of columns, got the single string {columns!r}")
     for name in [*columns, *(reference if isinstance(reference, Mapping) else ())]:

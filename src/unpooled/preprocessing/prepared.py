@@ -15,8 +15,8 @@ from unpooled.exact.path import Path
 from unpooled.kernels.arrays import Float
 from unpooled.penalties import L1, ElasticNet, Zero
 from unpooled.penalties.weights import spread
-from unpooled.preprocessing.rows import transformed
 from unpooled.preprocessing.site_intercepts import SiteIntercepts, site_intercepts
+from unpooled.preprocessing.transform import transformed
 from unpooled.problem import Problem
 
 

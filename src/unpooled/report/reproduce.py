@@ -12,12 +12,11 @@ from typing import TypeVar
 from rich.console import Console
 
 from unpooled._wording import counted
-from unpooled.experiments import console, history
+from unpooled.experiments import console, csv_files
 from unpooled.experiments.experiment import Experiment, available, read
+from unpooled.experiments.interrupts import InterruptFlag, catch_interrupts
 from unpooled.experiments.jobs import Job, method_jobs, point_jobs, split
-from unpooled.experiments.keyboard import Keyboard, heard
-from unpooled.experiments.study import Study, is_study, read_study
-from unpooled.experiments.sweep import lines
+from unpooled.experiments.sweep import SweepStudy, is_study, lines, read_study
 from unpooled.experiments.verdict import judge
 from unpooled.experiments.workers import carry_out
 from unpooled.runs.run import Run
@@ -31,7 +30,7 @@ class NoDataError(Exception):
 
 
 @dataclass(frozen=True)
-class Request:
+class ReproduceOptions:
     """What was asked for on the command line."""
 
     quick: bool = False
@@ -65,9 +64,9 @@ class Outcome:
     page: Path
 
 
-def reproduce(name: str, request: Request, out: Console) -> Outcome:
-    """Run the experiment of this name. Raises ``ValueError``, ``NoDataError`` or ``StoppedError``."""
-    with heard() as keyboard:
+def reproduce(name: str, request: ReproduceOptions, out: Console) -> Outcome:
+    """Run the experiment of this name. Raises ``ValueError``, ``NoDataError`` or ``UserInterruptError``."""
+    with catch_interrupts() as keyboard:
         if is_study(name):
             return _study(read_study(name), request, out, keyboard)
         return _experiment(read(name), request, out, keyboard)
@@ -85,7 +84,9 @@ def known_methods(name: str, honest: bool) -> list[str]:
     return list(known)
 
 
-def _experiment(experiment: Experiment, request: Request, out: Console, keyboard: Keyboard) -> Outcome:
+def _experiment(
+    experiment: Experiment, request: ReproduceOptions, out: Console, keyboard: InterruptFlag
+) -> Outcome:
     everything = [*experiment.methods, *(experiment.honest if request.honest else ())]
     chosen = [method for method in request.methods or everything if method in everything]
     options = {**experiment.options, **(experiment.quick if request.quick else {})}
@@ -108,7 +109,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console, keyboard
     verdict = judge(experiment, runs, lambda seed: split(experiment.name, seed, request.data))
     console.show_verdict(out, experiment, runs, verdict)
     out.print(f"Runs: {folder.resolve()}", soft_wrap=True)
-    table = history.write_history(folder / "history.csv", runs)
+    table = csv_files.write_history(folder / "history.csv", runs)
     out.print(f"History: {table.resolve()}", soft_wrap=True)
     with _figures(out):
         from unpooled.report.plot import experiment_figure, weights_figure
@@ -137,7 +138,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console, keyboard
     return Outcome(experiment.name, verdict.sentence, verdict.passes if verdict.comparisons else None, page)
 
 
-def _study(study: Study, request: Request, out: Console, keyboard: Keyboard) -> Outcome:
+def _study(study: SweepStudy, request: ReproduceOptions, out: Console, keyboard: InterruptFlag) -> Outcome:
     folder = request.out / study.name
     methods = request.methods or known_methods(study.name, honest=False)
     todo = point_jobs(study, methods, request.seeds, request.quick, folder, request.resume)
@@ -154,7 +155,7 @@ def _study(study: Study, request: Request, out: Console, keyboard: Keyboard) -> 
                 runs.setdefault((job.method, job.index), []).append(done[job])
         found += lines(sweep, runs)
     console.show_lines(out, found)
-    table = history.write_results(folder / "results.csv", found)
+    table = csv_files.write_results(folder / "results.csv", found)
     out.print(f"Runs: {folder.resolve()}\nResults: {table.resolve()}", soft_wrap=True)
     with _figures(out):
         from unpooled.report.plot import study_figure
@@ -171,12 +172,14 @@ def _study(study: Study, request: Request, out: Console, keyboard: Keyboard) -> 
     return Outcome(study.name, console.slopes_sentence(found), all(line.holds for line in found), page)
 
 
-def _carry_out(todo: Sequence[J], request: Request, out: Console, keyboard: Keyboard) -> dict[J, Run]:
+def _carry_out(
+    todo: Sequence[J], request: ReproduceOptions, out: Console, keyboard: InterruptFlag
+) -> dict[J, Run]:
     """All jobs with their runs; says what each cost, or how many are done where there are many."""
     done: dict[J, Run] = {}
     keyboard.check()
     with (
-        console.Tally(out, len(todo), alone=request.jobs == 1) as tally,
+        console.RunProgress(out, len(todo), alone=request.jobs == 1) as tally,
         contextlib.closing(carry_out(todo, request.jobs)) as work,
     ):
         for job, run in work:

@@ -20,9 +20,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from unpooled._validation import is_mapped
-from unpooled.data.curvature import curvature_shares
 from unpooled.data.curvature_products import client_products
 from unpooled.data.federated import FederatedData
+from unpooled.data.row_curvature import curvature_shares
 from unpooled.engines.local.columns.occupied import SEVERAL, flat_rows, kept, tally
 from unpooled.engines.local.loops import Loops, loop_rows
 from unpooled.engines.remote.memory import DeskMemory

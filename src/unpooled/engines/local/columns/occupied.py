@@ -17,7 +17,7 @@ import numpy as np
 from unpooled._validation import is_mapped
 from unpooled.engines.local.columns.forms import NonZeros, Occupied
 from unpooled.kernels.arrays import Array
-from unpooled.kernels.feature_major import stride_of
+from unpooled.kernels.feature_major_rows import stride_of
 
 if TYPE_CHECKING:
     from unpooled.data.federated import FederatedData

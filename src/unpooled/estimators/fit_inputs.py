@@ -17,7 +17,7 @@ FLOATS = [np.float64, np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class CheckedRows:
     """Checked rows in the caller's order, less those of weight zero; ``number`` says where they stood."""
 
     X: Any
@@ -45,7 +45,7 @@ class Rows:
         """Σ s_i; how many rows there are where they have no weights."""
         return float(len(self.number)) if self.sample_weight is None else float(self.sample_weight.sum())
 
-    def with_targets(self, y: Array, factor: Float | None) -> Rows:
+    def with_targets(self, y: Array, factor: Float | None) -> CheckedRows:
         """Other targets, and sample weights times a factor."""
         if factor is None:
             return replace(self, y=y)
@@ -55,7 +55,7 @@ class Rows:
 
 def from_arrays(
     estimator: Any, X: Any, y: Any, clients: Any, sample_weight: Any, *, numeric: bool = True
-) -> Rows:
+) -> CheckedRows:
     """One target (``numeric``: a real number), one client id and perhaps one weight per row of X."""
     rules: dict[str, Any] = {"y_numeric": True, "ensure_min_samples": 1} if numeric else {}
     rules |= {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "ensure_all_finite": _finite(estimator)}
@@ -68,7 +68,7 @@ def from_arrays(
     return with_clients(estimator, X, y, clients, sample_weight)
 
 
-def with_clients(estimator: Any, X: Any, y: Any, clients: Any, sample_weight: Any) -> Rows:
+def with_clients(estimator: Any, X: Any, y: Any, clients: Any, sample_weight: Any) -> CheckedRows:
     """Checked X and y with their clients and weights; rows of weight zero are as if they were not there."""
     n = X.shape[0]
     if clients is None:
@@ -88,7 +88,7 @@ def with_clients(estimator: Any, X: Any, y: Any, clients: Any, sample_weight: An
             X, y, s = X[number], y[number], s[number]
             clients = np.asarray(clients)[number]
     names = None if names is None else tuple(names)
-    return Rows(X, y, clients, s, number, names, _finite(estimator) is not True)
+    return CheckedRows(X, y, clients, s, number, names, _finite(estimator) is not True)
 
 
 def check_clients(clients: Any, n: int) -> None:
@@ -120,14 +120,16 @@ def from_federated(
     return data
 
 
-def rows_of(data: FederatedData) -> Rows:
+def rows_of(data: FederatedData) -> CheckedRows:
     """Federated data taken apart: weights s_i in proportion to each row's share of the objective."""
     s = None
     plain = data.sample_weight is None and np.array_equal(data.weights, data.sizes / data.n_rows)
     if not plain:
         s = data.row_weights * float(data.totals.sum())
     clients = np.repeat(np.array(data.ids), data.sizes)
-    return Rows(data.X, data.y, clients, s, np.arange(data.n_rows), data.feature_names, data.has_missing)
+    return CheckedRows(
+        data.X, data.y, clients, s, np.arange(data.n_rows), data.feature_names, data.has_missing
+    )
 
 
 def features(estimator: Any, X: Any) -> Any:

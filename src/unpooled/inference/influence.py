@@ -9,6 +9,7 @@ import numpy as np
 
 from unpooled._ledger import Ledger
 from unpooled._validation import ClientId
+from unpooled._wording import text_table
 from unpooled.data.federated import FederatedData
 from unpooled.data.folds import BySite
 from unpooled.exact.base import refused
@@ -20,8 +21,7 @@ from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.site import unpacked
 from unpooled.exact.solve import bind, check_numbers, not_converged
 from unpooled.exact.sufficient_statistics import SufficientStatistics
-from unpooled.inference.entrance import feature_names, refuse_site_intercepts
-from unpooled.inference.table import table
+from unpooled.inference.checks import feature_names, refuse_site_intercepts
 from unpooled.kernels.arrays import Array, Float
 from unpooled.problem import Problem
 
@@ -80,7 +80,7 @@ class Influence:
             counts = [int(self.entered[k].sum()), int(self.left[k].sum())]
             rows.append([str(self.sites[k]), float(self.prediction[k]), float(flat[k, j]), name, *counts])
         head = ["without", "prediction", "largest change", "of", "enter", "leave"]
-        return "\n".join([table(head, rows), *self.notes])
+        return "\n".join([text_table(head, rows), *self.notes])
 
     def __repr__(self) -> str:
         changed = f"{len(self.deciding)} of them change the support"

@@ -13,7 +13,7 @@ from unpooled.kernels.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Sites:
+class SiteFrames:
     """Columns of the clients' frames, in the order of ids."""
 
     ids: tuple[ClientId, ...]
@@ -22,7 +22,7 @@ class Sites:
     rows: tuple[Array | slice, ...]
 
     @classmethod
-    def of(cls, frames: Any, client: Any) -> Sites:
+    def of(cls, frames: Any, client: Any) -> SiteFrames:
         """From a mapping of frames by client, or from one frame whose column ``client`` tells."""
         if isinstance(frames, Mapping):
             if client is not None:

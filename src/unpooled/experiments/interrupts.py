@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class StoppedError(Exception):
+class UserInterruptError(Exception):
     """The work was stopped from the keyboard; runs that were under way are saved."""
 
 
-class Keyboard:
+class InterruptFlag:
     """Whether Ctrl-C was pressed, also where what it raised got lost.
 
     The interpreter raises ``KeyboardInterrupt`` wherever it happens to be. In the middle of an extension
@@ -25,13 +25,13 @@ class Keyboard:
     def check(self) -> None:
         """Stop here if it was pressed before."""
         if self.pressed:
-            raise StoppedError
+            raise UserInterruptError
 
 
 @contextmanager
-def heard() -> Iterator[Keyboard]:
-    """Within it, Ctrl-C ends as ``StoppedError``, at the latest at the next ``check`` or at its end."""
-    keyboard = Keyboard()
+def catch_interrupts() -> Iterator[InterruptFlag]:
+    """Within it, Ctrl-C ends as ``UserInterruptError``, at the latest at the next ``check`` or at its end."""
+    keyboard = InterruptFlag()
     before = signal.getsignal(signal.SIGINT)
     is_ours = callable(before) and threading.current_thread() is threading.main_thread()
 
@@ -46,7 +46,7 @@ def heard() -> Iterator[Keyboard]:
         yield keyboard
         keyboard.check()
     except KeyboardInterrupt:
-        raise StoppedError from None
+        raise UserInterruptError from None
     finally:
         if is_ours:
             signal.signal(signal.SIGINT, before)

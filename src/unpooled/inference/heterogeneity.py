@@ -20,23 +20,22 @@ from scipy import linalg
 
 from unpooled._ledger import Ledger
 from unpooled._validation import ClientId
-from unpooled._wording import part_of
+from unpooled._wording import part_of, text_table
 from unpooled.data.federated import FederatedData
 from unpooled.exact.fit import Fit
 from unpooled.exact.site import unpacked
 from unpooled.exact.solve import bind, check_numbers
-from unpooled.inference.distributions import chi_squared_tail, f_tail
-from unpooled.inference.entrance import (
+from unpooled.inference.checks import (
     check_fit,
     check_model,
     check_rows,
     check_share,
     refuse_site_intercepts,
 )
-from unpooled.inference.inquiry import Inquiry
+from unpooled.inference.client_questions import ClientQuestions
+from unpooled.inference.distributions import chi_squared_tail, f_tail
 from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.inference.quadratic_model import inverse, refitted
-from unpooled.inference.table import table
 from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.losses import Squared
 from unpooled.problem import Problem
@@ -85,7 +84,7 @@ class Heterogeneity:
             rows.append([str(self.sites[k]), *counts, float(self.p_value[k]), float(self.adjusted[k])])
         statistic, df, p = self.overall
         rows.append(["all sites", int(self.n_rows.sum()), statistic, df, p, ""])
-        return table(["site", "rows", "statistic", "df", "p", "p (BH)"], rows)
+        return text_table(["site", "rows", "statistic", "df", "p", "p (BH)"], rows)
 
     def to_frame(self) -> Any:
         """The same as a pandas frame (needs pandas)."""
@@ -119,9 +118,9 @@ def heterogeneity(
     check_fit(fit, bound, data)
     if data.n_clients < 2:
         raise ValueError("heterogeneity compares sites, but the data has only one")
-    inquiry = Inquiry.of(bound, data, engine, min_rows, "heterogeneity")
+    questions = ClientQuestions.of(bound, data, engine, min_rows, "heterogeneity")
     flat = bound.layout.pack(fit.w, fit.intercept)
-    _, working, totals = refitted(inquiry, flat, sites=True)
+    _, working, totals = refitted(questions, flat, sites=True)
     if not working.size:
         raise ValueError("the fit has no coefficients and no intercept: sites have nothing to differ in")
     scores, own, rss = _at_the_refit(totals, working, data.sizes)
@@ -150,7 +149,7 @@ def heterogeneity(
         p_value=np.array(p_values),
         overall=(saturated / scale, overall_df, overall),
         support=working[working < data.n_features],
-        ledger=inquiry.server.ledger,
+        ledger=questions.server.ledger,
     )
 
 

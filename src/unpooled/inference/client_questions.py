@@ -15,13 +15,13 @@ from unpooled.exact.clients import Question, open_clients
 from unpooled.exact.prox_newton import ProxNewton
 from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.sufficient_statistics import SufficientStatistics
-from unpooled.inference.entrance import check_answers, check_refused
+from unpooled.inference.checks import check_answers, check_refused
 from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.problem import BoundProblem
 
 
 @dataclass(frozen=True)
-class Inquiry:
+class ClientQuestions:
     """A problem and the clients to ask about it; ``what`` names the caller in complaints."""
 
     problem: BoundProblem
@@ -31,7 +31,9 @@ class Inquiry:
     what: str
 
     @classmethod
-    def of(cls, problem: BoundProblem, data: FederatedData, engine: Any, min_rows: int, what: str) -> Inquiry:
+    def of(
+        cls, problem: BoundProblem, data: FederatedData, engine: Any, min_rows: int, what: str
+    ) -> ClientQuestions:
         """The clients of an engine, with an empty ledger."""
         return cls(problem, data, Server(open_clients(engine, data)), min_rows, what)
 
