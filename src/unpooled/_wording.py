@@ -1,4 +1,4 @@
-"""Words: numbers with theirs, and those of others made plain."""
+"""Text for messages: counts with their nouns, tables, and untrusted text made printable."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _spelt(letter: str) -> str:
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Names on the left, numbers on the right, one line a row."""
+    """A plain-text table: the first column left-aligned, the others right-aligned."""
     cells = [list(head)] + [
         [entry if isinstance(entry, str) else _four_digits(entry) for entry in r] for r in rows
     ]
@@ -66,5 +66,5 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _four_digits(value: float) -> str:
-    """Four digits; whole numbers as they are."""
+    """Four significant digits; integers in full."""
     return str(value) if isinstance(value, int) else f"{value:.4g}"

@@ -1,4 +1,4 @@
-"""scikit-learn estimators, one file each: ``fit(X, y, clients=site)``; ``base`` tells how they work."""
+"""scikit-learn estimators: ``fit(X, y, clients=site)``. ``base`` describes how they work."""
 
 from unpooled.estimators.base import FederatedEstimator
 from unpooled.estimators.elastic_net import FederatedElasticNet, FederatedElasticNetCV

@@ -1,7 +1,7 @@
-"""What clients agree on before a classifier is fitted: which classes there are, and how much each one weighs.
+"""Agree on the classes, and their total weights, before fitting a classifier.
 
-Each client sends the labels it has and the total weight of each; it is told all of them. A client may have
-rows of a single class. This is one round, in which nothing else leaves a site.
+In one round each client sends its labels and the total weight of each, and receives the union. A client may
+have rows of a single class.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from unpooled.kernels.arrays import Array, Float
 
 @dataclass(frozen=True, eq=False)
 class ClassAgreement:
-    """The ``classes``, sorted; the number of each row's class; the weight Σ s of each; what that cost."""
+    """The sorted ``classes``, each row's class number, each class's weight Σ s, and the ledger."""
 
     classes: Array
     codes: Array
@@ -29,11 +29,11 @@ class ClassAgreement:
 
 
 def agree(rows: CheckedRows) -> ClassAgreement:
-    """The classes over all clients."""
+    """The union of the clients' classes."""
     classes, codes = np.unique(np.asarray(rows.y), return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"a classifier needs at least two classes, but every label of every client is of one class: "
+            f"a classifier needs at least two classes, but all labels of all clients are of one class: "
             f"{classes.tolist()[0]!r}"
         )
     totals = np.bincount(codes, rows.sample_weight, len(classes)).astype(np.float64)

@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FederatedLinearModel(SharesGramMatrices):
-    """A model x·w + b. Parameters besides those of ``FederatedEstimator`` and ``SharesGramMatrices``:
+    """A linear model x·w + b, with these parameters besides those of its base classes.
 
-    standardise : whether the penalty sees columns of mean zero and variance one, over the rows of all clients
-        (one round). ``coef_`` and ``intercept_`` are for the rows as they came. Sparse rows are only scaled.
-    missing : "refuse", or "mean": NaN becomes the mean of the column over all clients (the same round), also
-        in ``predict``, whether or not a row of ``fit`` misses a value.
-    unpenalised : columns, by number or name, whose coefficients the penalty leaves alone.
-    site_intercepts : whether each client has an intercept of its own. ``intercept_`` is then their weighted
-        mean, ``site_intercepts_`` has them all, and ``predict(X, clients=…)`` uses them (one round more); a
-        client that took no part in the fit gets the mean, with a warning if its id is written like another's
-        ("1224" for 1224).
+    Parameters
+    ----------
+    standardise : whether to scale columns to mean zero and variance one over the rows of all clients (one
+        round). ``coef_`` and ``intercept_`` are in the units of the input. Sparse rows are only scaled.
+    missing : "refuse", or "mean" to replace NaN by the column mean over all clients (in the same round), also
+        in ``predict``.
+    unpenalised : columns, by number or name, without a penalty.
+    site_intercepts : whether each client has its own intercept. ``intercept_`` is then their weighted mean,
+        ``site_intercepts_`` holds all of them (one more round), and ``predict(X, clients=…)`` uses them. A
+        client that took no part in the fit gets the mean, with a warning if its id matches a known one
+        except for its type ("1224" for 1224).
     """
 
     standardise: Any = False
@@ -88,18 +90,18 @@ class FederatedLinearModel(SharesGramMatrices):
         return w, intercept if self.site_intercepts_ is None else self.site_intercepts_.unknown
 
     def inference(self, columns: Any = None, *, level: float = 0.95, **options: Any) -> Inference:
-        """Estimates free of shrinkage, standard errors, p-values and intervals, for the rows as they came.
+        """Debiased estimates, standard errors, p-values and intervals, in the units of the input.
 
-        The debiased lasso, of squared and (binary) logistic models; ``columns`` by number or name, all where
-        None; ``options`` as ``covariance="sandwich"`` are those of ``inference.debiased_lasso``. It asks the
-        clients again where the fit's statistics do not suffice, so it needs the rows of ``fit``, which a
-        pickle does not have.
+        Runs ``inference.debiased_lasso``, for squared and binary logistic models. ``columns`` are numbers or
+        names, None for all; ``options`` are passed on, such as ``covariance="sandwich"``. If the fit's
+        statistics do not suffice, this asks the clients again, so it needs the rows passed to ``fit``; a
+        pickled model does not contain them.
         """
         from unpooled.inference import debiased_lasso
 
         check_is_fitted(self)
         if not hasattr(self, "_data"):
-            raise ValueError("the rows do not travel with a pickled model: fit it again where they are")
+            raise ValueError("a pickled model does not contain its rows: fit it again where the rows are")
         given = {"min_rows": self.min_rows, "engine": self.engine, **options}
         found = debiased_lasso(
             self.problem_, self._data, self.fit_result_, columns=columns, level=level, **given
@@ -117,7 +119,7 @@ class FederatedLinearModel(SharesGramMatrices):
         return np.asarray(self.inference(columns, level=level, **options).interval())
 
     def _margins(self, X: Any, clients: Any = None) -> Float:
-        """x·w + b for each row, (n,), or (n, C) for classes; b that of the row's client where it has one."""
+        """x·w + b for each row, (n,), or (n, C) for classes; b is the client's own if it has one."""
         check_is_fitted(self)
         if self._fill is None and isinstance(X, FederatedData) and X.has_missing:
             raise ValueError(
@@ -134,7 +136,7 @@ class FederatedLinearModel(SharesGramMatrices):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        state.pop("_prepared", None)  # it holds rows
+        state.pop("_prepared", None)  # contains rows
         return state
 
     def __sklearn_tags__(self) -> Any:

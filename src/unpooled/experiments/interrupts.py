@@ -1,4 +1,4 @@
-"""Ctrl-C while an experiment is reproduced: one error for it, and never unheard."""
+"""Handle Ctrl-C while an experiment runs: one exception for it, which is never lost."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 
 class UserInterruptError(Exception):
-    """The work was stopped from the keyboard; runs that were under way are saved."""
+    """The user pressed Ctrl-C; the runs in progress are saved."""
 
 
 class InterruptFlag:
-    """Whether Ctrl-C was pressed, also where what it raised got lost.
+    """Record that Ctrl-C was pressed, even if its exception was swallowed.
 
     The interpreter raises ``KeyboardInterrupt`` wherever it happens to be. In the middle of an extension
     module's import, or of an attribute that C code only asks about, the exception is dropped in silence.
@@ -23,14 +23,14 @@ class InterruptFlag:
     pressed = False
 
     def check(self) -> None:
-        """Stop here if it was pressed before."""
+        """Raise ``UserInterruptError`` if Ctrl-C was pressed."""
         if self.pressed:
             raise UserInterruptError
 
 
 @contextmanager
 def catch_interrupts() -> Iterator[InterruptFlag]:
-    """Within it, Ctrl-C ends as ``UserInterruptError``, at the latest at the next ``check`` or at its end."""
+    """Turn Ctrl-C into ``UserInterruptError``, at the latest at the next ``check`` or on leaving."""
     keyboard = InterruptFlag()
     before = signal.getsignal(signal.SIGINT)
     is_ours = callable(before) and threading.current_thread() is threading.main_thread()

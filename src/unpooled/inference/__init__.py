@@ -1,4 +1,4 @@
-"""How sure a federated fit is of its coefficients, and whether its sites agree."""
+"""Statistical inference after a federated fit: intervals, tests, heterogeneity, influence, stability."""
 
 from unpooled.inference.debiased import debiased_lasso
 from unpooled.inference.heterogeneity import Heterogeneity, heterogeneity

@@ -1,4 +1,4 @@
-"""Frames as they lie at the sites: one frame per client, or one for all with a column that tells."""
+"""Data frames by client: one frame per client, or one frame with a column of client ids."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SiteFrames:
 
     @classmethod
     def of(cls, frames: Any, client: Any) -> SiteFrames:
-        """From a mapping of frames by client, or from one frame whose column ``client`` tells."""
+        """From a mapping of client to frame, or from one frame with client ids in the column ``client``."""
         if isinstance(frames, Mapping):
             if client is not None:
                 raise ValueError("the clients are the keys of the mapping of frames: name no column")

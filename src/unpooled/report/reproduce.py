@@ -1,4 +1,4 @@
-"""Reproduce an experiment: run what is to run, judge it, and leave runs, tables, figures and a report."""
+"""Reproduce an experiment: run it, judge it, and write runs, tables, figures and a report."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NoDataError(Exception):
 
 @dataclass(frozen=True)
 class ReproduceOptions:
-    """What was asked for on the command line."""
+    """The command-line options of ``unpooled reproduce``."""
 
     quick: bool = False
     seeds: int | None = None
@@ -56,7 +56,7 @@ class ReproduceOptions:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an experiment."""
+    """The outcome of an experiment."""
 
     name: str
     sentence: str  # the verdict
@@ -175,7 +175,7 @@ def _study(study: SweepStudy, request: ReproduceOptions, out: Console, keyboard:
 def _carry_out(
     todo: Sequence[J], request: ReproduceOptions, out: Console, keyboard: InterruptFlag
 ) -> dict[J, Run]:
-    """All jobs with their runs; says what each cost, or how many are done where there are many."""
+    """Run all jobs and print their progress."""
     done: dict[J, Run] = {}
     keyboard.check()
     with (
@@ -195,4 +195,4 @@ def _figures(out: Console) -> Iterator[None]:
     try:
         yield
     except ImportError:
-        out.print("No figure: matplotlib is missing, pip install 'unpooled\\[plot]' brings it")
+        out.print("No figures: matplotlib is not installed (pip install 'unpooled\\[plot]')")

@@ -1,4 +1,4 @@
-"""Data to try things on: synthetic data with a known truth, and real data with real clients."""
+"""Example data: synthetic data with a known truth, and real data with real clients."""
 
 from unpooled.data.datasets.digits import digits_by_form
 from unpooled.data.datasets.femnist import femnist
