@@ -23,7 +23,7 @@ from tests.runs import ALGORITHMS, FAST
 from unpooled.engines.local.columns import layouts
 from unpooled.kernels import weighted_sum
 from unpooled.kernels.compile import Kernel, Vectorised
-from unpooled.kernels.linalg.singular import shrink
+from unpooled.kernels.linalg.singular_values import shrink
 from unpooled.penalties.nuclear import LargeNuclearRecord
 
 BRIEF = {"rounds": 3, "cohort": 5, "progress": False}

@@ -121,7 +121,7 @@ def test_all_experiments_one_after_the_other(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["reproduce", "nothing"], "there is no experiment 'nothing'"),
+        (["reproduce", "nothing"], "unknown experiment 'nothing'"),
         (["reproduce", "lasso", "--methods", "Adam"], "Adam is not one of FedMiD"),
         (["report", "missing.run"], "there is no run at missing.run"),
         (["reproduce", "lasso", "--seeds", "0"], "--seeds"),

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from numba.core.event import install_listener, trigger_event
 
-from unpooled.kernels import announce as compiling
-from unpooled.kernels import simd
+from unpooled.kernels import compile, compile_notice, simd
 from unpooled.kernels.compile import _digest, _forget_oldest, compiled, foreign_records, kernel, method
 from unpooled.losses.squared import SquaredRecord
 from unpooled.penalties.l1 import L1Record
@@ -159,7 +158,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     code = f"{AT_ONCE} print(len(cohort(0, 0, 9, 4)))"
     done = finished(code, tmp_path / "file")
     assert done.stdout == "4\n"
-    assert "10 s or so, in every process: UNPOOLED_CACHE_DIR cannot be written" in done.stderr
+    assert "about 10 s, in every process: cannot write to UNPOOLED_CACHE_DIR" in done.stderr
     assert Path(tmp_path / "file").is_file()
 
 
@@ -171,17 +170,17 @@ def test_compiling_is_said_once_and_reading_is_not(tmp_path):
     code = f"{AT_ONCE} cohort(0, 0, 9, 4); {more}"
     cache = tmp_path / "cache"
     said = (
-        "unpooled: compiling … (10 s or so, once for each combination of loss, penalty and algorithm; "
-        f"kept in {cache} for later processes)\n"
+        "unpooled: compiling … (about 10 s, once for each combination of loss, penalty and algorithm; "
+        f"cached in {cache} for later processes)\n"
     )
     assert [finished(code, cache).stderr for _ in range(2)] == [said, ""]
     assert finished(code, tmp_path / "other", UNPOOLED_QUIET="1").stderr == ""
 
 
 def test_only_what_is_ours_and_takes_a_while_is_said(monkeypatch, capsys):
-    monkeypatch.setattr(compiling, "PATIENCE", 3600.0)
+    monkeypatch.setattr(compile_notice, "SILENT_SECONDS", 3600.0)
     ours, theirs = object(), object()
-    announcer = compiling.Announcer({ours: None})
+    announcer = compile_notice.CompileNotice({ours: None})
     with install_listener("numba:compile", announcer):
         with trigger_event("numba:compile", data={"dispatcher": theirs}):
             assert announcer.timer is None
@@ -294,3 +293,11 @@ print(mean.sum())
 def test_a_cache_that_is_cleared_away_is_made_again(tmp_path):
     """By a user, or by the system, while a process runs."""
     assert python(CLEARED, tmp_path / "cache") == "4\n2.0"
+
+
+@pytest.mark.parametrize("name", ["losses/logistic.py", "penalties/l1.py", "kernels/draws.py"])
+def test_an_edit_to_any_kernel_changes_the_cache_directory(name, monkeypatch):
+    edited, read = Path(compile.__file__).parents[1] / name, Path.read_bytes
+    before = compile._package_digest.__wrapped__()
+    monkeypatch.setattr(Path, "read_bytes", lambda p: read(p) + (b"#" if p == edited else b""))
+    assert compile._package_digest.__wrapped__() != before

@@ -5,7 +5,7 @@ import pytest
 
 from unpooled.kernels import plain_products as blocks
 from unpooled.kernels import simd, sparse_products
-from unpooled.kernels.feature_major import stride_of
+from unpooled.kernels.feature_major_rows import stride_of
 
 needs_vectors = pytest.mark.skipif(simd.width() == 0, reason="plain loops run on this host")
 OUTPUTS = [1, 3, 4, 8, 10, 16, 17, 26, 62, 66, 130]  # less than a vector, and around their multiples

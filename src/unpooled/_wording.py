@@ -1,9 +1,10 @@
-"""Words: numbers with theirs, and those of others made plain."""
+"""Text for messages: counts with their nouns, tables, and untrusted text made printable."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 
 def counted(n: int, word: str) -> str:
@@ -48,3 +49,22 @@ def _is_plain(letter: str) -> bool:
 
 def _spelt(letter: str) -> str:
     return letter.encode("unicode_escape").decode()
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A plain-text table: the first column left-aligned, the others right-aligned."""
+    cells = [list(head)] + [
+        [entry if isinstance(entry, str) else _four_digits(entry) for entry in r] for r in rows
+    ]
+    widths = [max(len(row[c]) for row in cells) for c in range(len(head))]
+    lines = []
+    for row in cells:
+        first = row[0].ljust(widths[0])
+        rest = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join([first, *rest]).rstrip())
+    return "\n".join(lines)
+
+
+def _four_digits(value: float) -> str:
+    """Four significant digits; integers in full."""
+    return str(value) if isinstance(value, int) else f"{value:.4g}"

@@ -61,18 +61,20 @@ def reproduce(
     list_: Annotated[
         bool, typer.Option("--list", callback=_list, is_eager=True, help="Describe the experiments.")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick/--full", help="Fewer rounds, or all of them.")] = False,
+    quick: Annotated[bool, typer.Option("--quick/--full", help="Run fewer rounds, or all.")] = False,
     seeds: Annotated[
         int | None, typer.Option(min=1, show_default="3, or what a sweep says", help="How many seeds.")
     ] = None,
     methods: Annotated[str, typer.Option(help="Only these methods, separated by commas.")] = "",
-    honest: Annotated[bool, typer.Option("--honest", help="Also rows that the paper does not show.")] = False,
+    honest: Annotated[
+        bool, typer.Option("--honest", help="Include methods that the paper does not show.")
+    ] = False,
     data: Annotated[Path | None, typer.Option(help="Folder of the data, for emnist10 and emnist62.")] = None,
-    out_dir: Annotated[Path, typer.Option("--out", help="Where runs, tables, figures and report go.")] = Path(
-        "out"
-    ),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the runs that are in --out.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that run methods and seeds in parallel.")] = 1,
+    out_dir: Annotated[
+        Path, typer.Option("--out", help="Output folder for runs, tables, figures and report.")
+    ] = Path("out"),
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the runs saved in --out.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of parallel processes.")] = 1,
 ) -> None:
     """Run an experiment of the paper and compare it with the expected values."""
     from unpooled.experiments.experiment import available
@@ -80,13 +82,13 @@ def reproduce(
 
     if name != "all" and name not in available():
         known = ", ".join([*available(), "all"])
-        raise typer.BadParameter(f"there is no experiment {name!r}; there are {known}", param_hint="NAME")
+        raise typer.BadParameter(f"unknown experiment {name!r}; choose from {known}", param_hint="NAME")
     chosen = tuple(method.strip() for method in methods.split(",")) if methods else ()
     for method in chosen:
         if method not in work.known_methods(name, honest):
             known = ", ".join(work.known_methods(name, honest))
             raise typer.BadParameter(f"{method} is not one of {known}", param_hint="--methods")
-    request = work.Request(quick, seeds, chosen, honest, data, out_dir, resume, jobs)
+    request = work.ReproduceOptions(quick, seeds, chosen, honest, data, out_dir, resume, jobs)
     outcomes, missing = [], []
     try:
         for each in available() if name == "all" else [name]:
@@ -99,7 +101,7 @@ def reproduce(
                 out.print()
     except KeyboardInterrupt:
         again = request.command(name, resume=True)
-        out.print(f"Interrupted. To go on: [bold]{again}[/]", soft_wrap=True)
+        out.print(f"Interrupted. To resume: [bold]{again}[/]", soft_wrap=True)
         raise typer.Exit(130) from None
     if name == "all":
         _summary(outcomes, missing)
@@ -108,7 +110,7 @@ def reproduce(
 
 
 def _summary(outcomes: Sequence[Outcome], missing: Sequence[str]) -> None:
-    """What came of each experiment, where there were several."""
+    """Print a table of the outcomes of several experiments."""
     table = Table("", "name", "verdict", "report", box=SIMPLE)
     for outcome in outcomes:
         mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: ""}[outcome.passes]

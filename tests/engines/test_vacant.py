@@ -8,7 +8,7 @@ from tests.engines.test_touched import PROBLEM, P, go, rows
 from tests.runs import ALGORITHMS, FAST, same_bits
 from unpooled.engines.local import engine as local
 from unpooled.engines.local.columns import layouts
-from unpooled.kernels.feature_major import stride_of
+from unpooled.kernels.feature_major_rows import stride_of
 
 
 def images(target=None, weighted=True, empty=0.0):

@@ -84,19 +84,19 @@ def test_of_a_cross_validated_lasso(rows):
 def test_refused(rows):
     X, y, _, site = rows
     model = up.FederatedLasso(0.1).fit(X, y, clients=site)
-    with pytest.raises(ValueError, match="do not travel with a pickled model"):
+    with pytest.raises(ValueError, match="pickled model does not contain its rows"):
         pickle.loads(pickle.dumps(model)).confidence_intervals()
-    with pytest.raises(ValueError, match="knows the noise of Squared and Logistic"):
+    with pytest.raises(ValueError, match="supports Squared and Logistic"):
         up.FederatedPoissonRegressor(0.1).fit(X, np.abs(y).round(), clients=site).confidence_intervals()
-    with pytest.raises(ValueError, match="rows that count alike"):
+    with pytest.raises(ValueError, match="rows of equal weight"):
         up.FederatedLasso(0.1).fit(X, y, clients=site, sample_weight=1 + X[:, 0] ** 2).confidence_intervals()
     own = up.FederatedLasso(0.1, site_intercepts=True).fit(X, y, clients=site)
-    with pytest.raises(ValueError, match="does not know intercepts of sites"):
+    with pytest.raises(ValueError, match="does not support site intercepts"):
         own.confidence_intervals(covariance="sandwich")
     for function in (up.inference.influence, up.inference.stability_selection):
-        with pytest.raises(ValueError, match="does not know intercepts of sites"):
+        with pytest.raises(ValueError, match="does not support site intercepts"):
             function(own.problem_, own._data)
-    with pytest.raises(ValueError, match="does not know intercepts of sites"):
+    with pytest.raises(ValueError, match="does not support site intercepts"):
         up.inference.heterogeneity(own.problem_, own._data, own.fit_result_)
 
 

@@ -31,7 +31,7 @@ PAIRS = np.argwhere(np.ones((5, 8)))
         (lambda m: m.set_params(solver="newton").fit(X, Y), "there is no solver 'newton'"),
         (lambda m: m.set_params(tol=0.0).fit(X, Y), "tol must be a positive number"),
         (lambda m: m.fit(X, Y).predict(X[:, :3]), "3 features, but FederatedLasso is expecting 4"),
-        (lambda m: m.fit(up.FederatedData.from_arrays(X, Y, CLIENTS), Y), "brings its own y"),
+        (lambda m: m.fit(up.FederatedData.from_arrays(X, Y, CLIENTS), Y), "which includes y"),
         (
             lambda m: m.fit(X, Y).predict(up.FederatedData.from_arrays(X[:, :3], Y, CLIENTS)),
             "3 features, but FederatedLasso is expecting 4",
@@ -67,7 +67,7 @@ def test_not_fitted():
 @pytest.mark.parametrize(
     ("options", "y", "complaint"),
     [
-        ({}, np.zeros(40), "two classes, but every label of every client is of one class"),
+        ({}, np.zeros(40), "two classes, but all labels of all clients are of one class"),
         ({}, Y, "Unknown label type"),
         ({"C": 0.0}, LABELS, "C=0.0: expected a number above 0"),
         ({"class_weight": "even"}, LABELS, "class_weight must be None, 'balanced' or a dictionary"),

@@ -6,7 +6,7 @@ from scipy import sparse
 
 import unpooled as up
 from tests.exact.federations import LOSSES, federated, rows
-from unpooled.data.client import Client
+from unpooled.data.client_view import Client
 from unpooled.exact.oracle import answer, hidden_columns
 from unpooled.exact.site import Site, unpacked
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import Lasso
 
 import unpooled as up
-from unpooled.experiments.optimum import exact_optimum, has_exact_optimum
-from unpooled.experiments.quadratic import CURVATURES, NoisyQuadratic, noisy_quadratic
+from unpooled.experiments.experiment import exact_optimum, has_exact_optimum
+from unpooled.experiments.noisy_quadratic import CURVATURES, NoisyQuadratic, noisy_quadratic
 
 
 def test_lasso_is_scikit_learns():

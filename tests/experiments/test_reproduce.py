@@ -8,13 +8,13 @@ import pytest
 
 import unpooled as up
 from unpooled.experiments import available, read
+from unpooled.experiments.csv_files import write_history
 from unpooled.experiments.experiment import table
-from unpooled.experiments.history import write_history
 from unpooled.experiments.jobs import method_jobs, slug
-from unpooled.experiments.study import is_study
+from unpooled.experiments.sweep import is_study
 from unpooled.experiments.verdict import compare
 from unpooled.experiments.workers import carry_out
-from unpooled.report.reproduce import Request
+from unpooled.report.reproduce import ReproduceOptions
 
 
 def test_every_experiment_is_read():
@@ -115,8 +115,10 @@ def test_file_names():
 
 
 def test_the_command_says_what_was_asked(tmp_path):
-    assert Request().command("lasso") == "unpooled reproduce lasso"
-    everything = Request(True, 2, ("FedDA", "FedDA (step 1/550)"), True, tmp_path, tmp_path, False, 2)
+    assert ReproduceOptions().command("lasso") == "unpooled reproduce lasso"
+    everything = ReproduceOptions(
+        True, 2, ("FedDA", "FedDA (step 1/550)"), True, tmp_path, tmp_path, False, 2
+    )
     words = everything.command("emnist10", resume=True)
     assert words.startswith("unpooled reproduce emnist10 --seeds 2 --quick --honest --methods 'FedDA,FedDA (")
     assert words.endswith(f"--data {tmp_path} --out {tmp_path} --jobs 2 --resume")

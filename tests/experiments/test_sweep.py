@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from unpooled.experiments.jobs import point_jobs
-from unpooled.experiments.study import is_study, read_study
-from unpooled.experiments.sweep import Line, at, lines, make_sweep
-from unpooled.report.study import payload, study_report
+from unpooled.experiments.sweep import Line, at, is_study, lines, make_sweep, read_study
+from unpooled.report.sweep_report import payload, study_report
 
 
 @pytest.fixture(scope="module")

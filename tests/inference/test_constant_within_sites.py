@@ -104,7 +104,9 @@ def test_columns_that_differ_by_a_constant_of_the_site():
     found = fit.inference()
     assert (np.abs(found.estimate[VARIES]) < 10).all()
     [note] = [note for note in found.notes if "collinear" in note]
-    assert note.startswith("x0 and x4 are left less than 5% of the variance by the other")
+    assert note.startswith(
+        "x0 and x4 are almost collinear with the other columns, which explain more than 95%"
+    )
 
 
 def test_nothing_but_constants():

@@ -190,12 +190,12 @@ def test_columns_that_others_explain_are_noted(spread, expected):
     problem = up.Problem(up.Squared(), up.L1(0.1), intercept=True)
     found = debiased_lasso(problem, data)
     notes = [note for note in found.notes if "collinear" in note]
-    assert [note.split(" are left")[0] for note in notes] == ["x0 and x6"] * (expected > 0)
+    assert [note.split(" are almost collinear")[0] for note in notes] == ["x0 and x6"] * (expected > 0)
     for note in notes:
         assert "by the other columns: almost collinear" in note
         assert ("give lam_node=0" in note) == (spread > 0.0)  # 300 rows, 7 columns; a copy has no inverse
     some = debiased_lasso(problem, data, columns=[1, 6])
-    assert any(note.startswith("x6 is left") for note in some.notes) == (expected > 0)
+    assert any(note.startswith("x6 is almost collinear") for note in some.notes) == (expected > 0)
     few = up.FederatedData.from_arrays(copied[:60], y[:60], np.arange(60) % 3)
     for note in debiased_lasso(problem, few, columns=[6]).notes:
         assert "lam_node" not in note

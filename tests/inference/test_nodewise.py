@@ -6,7 +6,7 @@ from scipy import stats
 
 from tests.inference import pooled
 from unpooled.inference import benjamini_hochberg
-from unpooled.inference.descent import PASSES, descend
+from unpooled.inference.coordinate_descent import PASSES, descend
 from unpooled.inference.nodewise import default_lam, nodewise
 
 

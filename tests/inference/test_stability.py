@@ -8,8 +8,7 @@ import unpooled as up
 from tests.inference import pooled
 from unpooled.exact.cross_validation import numbers_of
 from unpooled.inference import stability_selection
-from unpooled.inference.halves import halves
-from unpooled.inference.stable_columns import unimodal_factor
+from unpooled.inference.stability import halves, unimodal_factor
 
 
 @pytest.mark.parametrize("solver", ["auto", "prox_newton"])
@@ -118,7 +117,7 @@ def test_refused():
     data, _ = pooled.federation("squared", 6, K=2, n=20, p=3)
     problem = pooled.problem("squared", 1.0)
     for options, match in [
-        ({"n_subsamples": 3}, "even number"),
+        ({"n_subsamples": 3}, "must be even"),
         ({"threshold": 0.5}, "above 0.5"),
         ({"max_false_positives": 0}, "positive or None"),
         ({"ratio": 2.0}, "ratio"),

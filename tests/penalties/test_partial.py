@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from unpooled.kernels.linalg.singular import MODERATE
-from unpooled.kernels.linalg.truncated import FIRST_BLOCK, none_missed, shrink_partially, start
+from unpooled.kernels.linalg.singular_values import MODERATE
+from unpooled.kernels.linalg.truncated_svd import FIRST_BLOCK, none_missed, shrink_partially, start
 from unpooled.penalties import Nuclear
 from unpooled.penalties.nuclear import LargeNuclearRecord, NuclearRecord
 

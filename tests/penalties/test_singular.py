@@ -7,9 +7,9 @@ import pytest
 
 import unpooled as up
 from unpooled.kernels.linalg.eigenvectors import eigenvectors
+from unpooled.kernels.linalg.error_bounds import error_bound
 from unpooled.kernels.linalg.jacobi import sweep
-from unpooled.kernels.linalg.residuals import error_bound
-from unpooled.kernels.linalg.singular import MAX_SWEEPS, nuclear_norm, shrink, shrunk
+from unpooled.kernels.linalg.singular_values import MAX_SWEEPS, nuclear_norm, shrink, shrunk
 from unpooled.penalties import Nuclear
 
 from . import extended

@@ -132,7 +132,7 @@ def test_the_summary_says_it_all(data):
     said = run.summary()
     assert f"privacy: ε = {run.privacy.epsilon:.4g} of 80 spent at δ = 0.001, for one client replaced" in said
     assert "100% of 60 uploads were clipped: a larger clip" in said
-    assert "the history, counts of clipped uploads and the saved run come from the rows without noise" in said
+    assert "the history, the counts of clipped uploads and the saved run are computed from the rows" in said
     assert "NOT private" not in said
     assert "NOT private" in go(ALGORITHM, data, privacy=seeded()).summary()
 

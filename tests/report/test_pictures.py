@@ -5,10 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from unpooled.experiments.study import read_study
-from unpooled.experiments.sweep import Line
+from unpooled.experiments.sweep import Line, read_study
 from unpooled.report import write_report
-from unpooled.report.study import study_report
+from unpooled.report.sweep_report import study_report
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from unpooled.experiments import read
 from unpooled.experiments.claims import Claim, Finding
 from unpooled.experiments.verdict import Comparison, Verdict, judge
 from unpooled.report import experiment_report, grouped, write_report
-from unpooled.report.headline import headline, judged, leader, troubles
 from unpooled.report.numbers import duration, percent, significant, span
+from unpooled.report.sentences import headline, judged, leader, troubles
 
 GOOD = Comparison("a", "l2", 100, 1.04, 1.0, 0.95, 1.05)
 BAD = Comparison("b", "l2", 200, 0.9, 1.0, 0.95, 1.05)

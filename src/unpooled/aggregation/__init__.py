@@ -1,4 +1,4 @@
-"""What the server makes of uploads: means, robust locations, differential privacy."""
+"""Server-side aggregation of uploads: mean, median, trimmed mean, differential privacy."""
 
 from unpooled.aggregation.base import Aggregate, CoordinateMedian, Mean, TrimmedMean
 

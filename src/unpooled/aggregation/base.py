@@ -1,4 +1,4 @@
-"""What a server makes of a round's uploads: their mean, or a location that a few wrong clients cannot move.
+"""Aggregates of a round's uploads: the mean, or a robust location that few faulty clients cannot move.
 
 With weights p_s of the cohort, summing to one, and u_s the uploads, coordinate by coordinate:
 
@@ -21,10 +21,9 @@ from unpooled.kernels.weighted_sum import add_weighted
 
 
 class Aggregate(ABC):
-    """How uploads become one. Every vector that a client sends is treated alike.
+    """Combine the uploads of a round into one, in the same way for every vector of an upload.
 
-    Its attributes are its settings: a run is resumed with an aggregate whose attributes are what they were,
-    so one that counts something does so elsewhere.
+    The attributes are settings: a run can be resumed only with equal attributes, so keep counters elsewhere.
     """
 
     needs_all: ClassVar[bool] = True
@@ -34,16 +33,16 @@ class Aggregate(ABC):
 
     @abstractmethod
     def combine(self, mean: Array, weights: Array, up: Array) -> None:
-        """Add to ``mean`` (vectors, size) what ``up`` (clients, vectors, size) comes to.
+        """Add the aggregate of ``up`` (clients, vectors, size) to ``mean`` (vectors, size).
 
-        ``mean`` starts at zero; it is called once with a whole cohort where ``needs_all``, else with one
-        part of it after the other. ``up`` may be overwritten.
+        ``mean`` starts at zero. With ``needs_all``, this is called once with the whole cohort, otherwise once
+        for each part of it. ``up`` may be overwritten.
         """
 
 
 @dataclass(frozen=True)
 class Mean(Aggregate):
-    """The weighted mean: the default, and what the algorithms' theory is about."""
+    """The weighted mean: the default, and the aggregate that the algorithms' theory assumes."""
 
     needs_all: ClassVar[bool] = False
 

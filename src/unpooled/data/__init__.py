@@ -1,4 +1,4 @@
-"""Rows by client: how they are read, checked, kept, split, and where to find some to try things on."""
+"""Federated data: reading, checking, storing and splitting rows by client, and example data sets."""
 
 from unpooled.data import datasets, partition
 from unpooled.data.federated import FederatedData

@@ -1,4 +1,4 @@
-"""What solvers and runs need of data, whether the rows are in this process or at sites elsewhere."""
+"""The protocol of federated data, whether the rows are in this process or at remote sites."""
 
 from __future__ import annotations
 
@@ -117,6 +117,6 @@ class Data(Protocol):
 
 
 def check_data(data: object) -> None:
-    """Refuse what is no data."""
+    """Raise TypeError unless ``data`` implements the protocol."""
     if not isinstance(data, Data):
         raise TypeError(f"data must be a FederatedData (see its from_ functions), got {type(data).__name__}")

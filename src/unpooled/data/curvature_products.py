@@ -1,4 +1,4 @@
-"""The curvature of clients times a vector: X_kᵀ D_k X_k u, client by client, so that a sum has an order."""
+"""Curvature-vector products X_kᵀ D_k X_k u, client by client, so that sums have a fixed order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def product(rows: Any, first: int, last: int, d: Array, u: Array, out: Array) ->
 def add_touched(rows: Any, offsets: Array, d: Array, u: Array, weights: Array, v: Array, out: Array) -> None:
     """out ← out + Σ_k weights[k] X_kᵀ D_k X_k u on sparse rows.
 
-    What a client does not touch is not gone through; v (p,) is zero before and after.
+    Only the columns that a client's rows have are visited; v (p,) is zero before and after.
     """
     p = rows.n_columns
     for k in range(weights.size):

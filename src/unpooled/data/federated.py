@@ -21,9 +21,9 @@ from unpooled import _validation as validation
 from unpooled._validation import ClientId, Names, Rows
 from unpooled._wording import counted
 from unpooled.data.base import Posed
-from unpooled.data.client import Client, check_alike, read_client, row_slice, stack
-from unpooled.data.curvature import client_spectra, curvature_shares
+from unpooled.data.client_view import Client, check_alike, read_client, row_slice, stack
 from unpooled.data.parquet import Source, mapped
+from unpooled.data.row_curvature import client_spectra, curvature_shares
 from unpooled.kernels.arrays import Array, Float
 from unpooled.kernels.rows import DenseRows, SparseRows
 

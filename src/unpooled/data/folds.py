@@ -1,4 +1,4 @@
-"""Which rows a question is about. A site works out its own rows' folds: nobody else knows its rows."""
+"""Folds: the rows that a question covers. Each site assigns its own rows, which no one else sees."""
 
 from __future__ import annotations
 

@@ -1,19 +1,15 @@
-"""scikit-learn estimators, one file each: ``fit(X, y, clients=site)``; ``base`` tells how they work."""
+"""scikit-learn estimators: ``fit(X, y, clients=site)``. ``base`` describes how they work."""
 
 from unpooled.estimators.base import FederatedEstimator
-from unpooled.estimators.elastic_net import FederatedElasticNet
-from unpooled.estimators.elastic_net_cv import FederatedElasticNetCV
+from unpooled.estimators.elastic_net import FederatedElasticNet, FederatedElasticNetCV
 from unpooled.estimators.graphical_lasso import FederatedGraphicalLasso
-from unpooled.estimators.group_lasso import FederatedGroupLasso
-from unpooled.estimators.group_lasso_cv import FederatedGroupLassoCV
+from unpooled.estimators.group_lasso import FederatedGroupLasso, FederatedGroupLassoCV
 from unpooled.estimators.huber import FederatedHuberRegressor
-from unpooled.estimators.lasso import FederatedLasso
-from unpooled.estimators.lasso_cv import FederatedLassoCV
-from unpooled.estimators.logistic import FederatedLogisticRegression
-from unpooled.estimators.logistic_cv import FederatedLogisticRegressionCV
+from unpooled.estimators.lasso import FederatedLasso, FederatedLassoCV
+from unpooled.estimators.logistic import FederatedLogisticRegression, FederatedLogisticRegressionCV
 from unpooled.estimators.matrix_completion import FederatedMatrixCompletion
 from unpooled.estimators.poisson import FederatedPoissonRegressor
-from unpooled.estimators.trace import FederatedTraceRegressor
+from unpooled.estimators.trace_regression import FederatedTraceRegressor
 
 __all__ = [
     "FederatedElasticNet",

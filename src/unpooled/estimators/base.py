@@ -1,13 +1,13 @@
-"""What the estimators share: rows become federated data, ``solve`` fits them, attributes tell how it went.
+"""The base class of the estimators: convert rows to federated data, ``solve``, set the fitted attributes.
 
-An estimator says which problem it is (``_loss``, ``_penalty``, ``_lam``) and lists its parameters as fields,
-from which ``dataclass`` writes the ``__init__`` that scikit-learn reads; everything else is here:
+A subclass defines its problem (``_loss``, ``_penalty``, ``_lam``) and lists its parameters as fields, from
+which ``dataclass`` generates the ``__init__`` that scikit-learn inspects. ``fit`` calls, in this order:
 
-    fit       _gather: what the user gave → FederatedData
-              _folds: which rows are left out together, where α is chosen
-              _prepare: the data that will be solved
-              _solve: rounds, until the certificate is small enough
-              _keep: the attributes that end in an underscore
+    _gather   convert the user's input to FederatedData
+    _folds    assign rows to cross-validation folds, if α is chosen by cross-validation
+    _prepare  scale columns and fill in missing values
+    _solve    run rounds until the certificate is within ``tol``
+    _keep     set the attributes that end in an underscore
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from unpooled._ledger import Ledger
 from unpooled._wording import counted
 from unpooled.data.federated import FederatedData
-from unpooled.estimators import gathered
+from unpooled.estimators import fit_inputs
 from unpooled.exact.certificate import Certificate
 from unpooled.exact.fit import Fit
 from unpooled.exact.solve import solve
@@ -34,18 +34,24 @@ from unpooled.problem import Problem
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FederatedEstimator(BaseEstimator, ABC):
-    """The base of all estimators that ``solve`` fits. The parameters they share:
+    """Base class of the estimators fitted by ``solve``.
 
-    fit_intercept : whether there is an intercept, which is never penalised.
+    Parameters
+    ----------
+    fit_intercept : whether to fit an intercept, which is never penalised.
     solver : "auto", "sufficient_statistics", "prox_newton", "anderson", "fista", or a solver object.
-    tol : stop when the certificate's gap is at most so large a part of its scale (see ``Certificate``).
-    max_rounds : stop after so many rounds, with a ConvergenceWarning.
-    engine : where clients run; in this process where None.
+    tol : stop when the certificate's gap relative to its scale is at most ``tol`` (see ``Certificate``).
+    max_rounds : stop after this many rounds, with a ConvergenceWarning.
+    engine : the engine that runs the clients; None for this process.
 
-    After ``fit``: ``coef_``, ``intercept_``; ``certificate_``, the proof of how far the model is from the
-    optimum; ``rounds_`` (also ``n_iter_``) and ``ledger_``, what crossed the network; ``solver_`` and
-    ``notes_``, what was chosen and what was refused; ``problem_``, what was solved; ``fit_result_``, all of
-    it; ``clients_``, the ids.
+    Attributes
+    ----------
+    coef_, intercept_ : the model.
+    certificate_ : a bound on the distance to the optimum.
+    rounds_ (also n_iter_), ledger_ : rounds of communication, and all traffic.
+    solver_, notes_ : the solver used; remarks on choices and refusals.
+    problem_, fit_result_ : the problem solved, and the result of ``solve``.
+    clients_ : the client ids.
     """
 
     fit_intercept: bool = True
@@ -62,14 +68,14 @@ class FederatedEstimator(BaseEstimator, ABC):
     n_features_in_: int = field(init=False)
 
     def fit(self, X: Any, y: Any = None, clients: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the pooled model without pooling.
+        """Fit the model of the pooled rows without pooling them.
 
         Parameters
         ----------
-        X : (n, p) array, frame or CSR matrix; or a FederatedData, which brings everything else with it.
+        X : (n, p) array, data frame or CSR matrix; or a FederatedData, which includes the other arguments.
         y : (n,) targets.
-        clients : (n,) ids, integers or strings: whose row it is. None: all rows have one owner.
-        sample_weight : (n,) numbers ≥ 0; a row of weight zero is as if it were not there.
+        clients : (n,) client ids, integers or strings. None for a single client.
+        sample_weight : (n,) numbers ≥ 0. Rows of weight zero are dropped.
         """
         data, number = self._gather(X, y, clients, sample_weight)
         folds = self._folds(data, number)
@@ -78,30 +84,30 @@ class FederatedEstimator(BaseEstimator, ABC):
         return self
 
     def summary(self) -> str:
-        """The fit in a few lines: non-zeros, certificate, rounds, bytes, which statistics left the sites."""
+        """A text summary: non-zeros, certificate, rounds, bytes, and the statistics that left the sites."""
         check_is_fitted(self)
         rows, sites = counted(self._n_rows, "row"), counted(len(self.clients_), "client")
         head = f"{type(self).__name__}: {rows} × {counted(self.n_features_in_, 'feature')} of {sites}"
         return f"{head}\n{self.fit_result_.summary()}"
 
     def _gather(self, X: Any, y: Any, clients: Any, sample_weight: Any) -> tuple[FederatedData, Array]:
-        """The data, and for each of its rows the number that the row has in the caller's order."""
+        """The data, and the position of each of its rows in the caller's order."""
         if isinstance(X, FederatedData):
-            data = gathered.from_federated(self, X, y, clients, sample_weight)
+            data = fit_inputs.from_federated(self, X, y, clients, sample_weight)
             return data, np.arange(data.n_rows)
-        return gathered.from_arrays(self, X, y, clients, sample_weight).federated()
+        return fit_inputs.from_arrays(self, X, y, clients, sample_weight).federated()
 
     def _folds(self, data: FederatedData, number: Array) -> Any:
-        """How the rows are cross-validated, as ``cross_validate`` takes it; None where nothing is chosen."""
+        """The folds, as ``cross_validate`` accepts them; None without cross-validation."""
         return None
 
     def _prepare(self, data: FederatedData) -> FederatedData:
-        """The data that will be solved, one row of p features each, whatever shape they came in."""
+        """The data to solve, with rows of p features."""
         return data
 
     @abstractmethod
     def _loss(self, data: FederatedData) -> Any:
-        """The smooth part."""
+        """The loss."""
 
     @abstractmethod
     def _penalty(self, lam: float) -> Any:
@@ -109,7 +115,7 @@ class FederatedEstimator(BaseEstimator, ABC):
 
     @abstractmethod
     def _lam(self, data: FederatedData) -> float:
-        """λ, where the loss is a mean over rows."""
+        """λ beside a loss that is a mean over rows."""
 
     def _problem(self, data: FederatedData) -> Problem:
         return self._stated(self._loss(data), self._penalty(self._lam(data)))
@@ -118,7 +124,7 @@ class FederatedEstimator(BaseEstimator, ABC):
         return Problem(loss, penalty, bool(self.fit_intercept))
 
     def _options(self) -> dict[str, Any]:
-        """What ``solve`` is told."""
+        """The keyword arguments for ``solve``."""
         names = ("solver", "tol", "max_rounds", "engine")
         return {name: getattr(self, name) for name in names}
 
@@ -136,7 +142,7 @@ class FederatedEstimator(BaseEstimator, ABC):
         self._data = data
 
     def _model(self, fit: Fit) -> tuple[Float, Any]:
-        """Coefficients and intercept for the rows as they came."""
+        """Coefficients and intercept in the units of the input."""
         return fit.w, fit.intercept
 
     def _set_model(self, w: Float, intercept: Any) -> None:
@@ -146,14 +152,14 @@ class FederatedEstimator(BaseEstimator, ABC):
     def _margins(self, X: Any) -> Float:
         """x·w + b for each row."""
         check_is_fitted(self)
-        X = gathered.features(self, X)
+        X = fit_inputs.features(self, X)
         return np.asarray(X @ self.coef_.ravel() + self.intercept_)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A model may travel; the rows it was fitted to do not go with it."""
+        """Exclude rows and Gram matrices from pickles."""
         state = dict(super().__getstate__())
         state.pop("_data", None)
-        if "fit_result_" in state:  # nor do Gram matrices
+        if "fit_result_" in state:
             state["fit_result_"] = replace(state["fit_result_"], statistics={})
         return state
 
@@ -166,11 +172,13 @@ class FederatedEstimator(BaseEstimator, ABC):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SharesGramMatrices(FederatedEstimator):
-    """An estimator whose clients may be asked for second-order statistics. The parameters that this adds:
+    """An estimator that may use second-order statistics.
 
-    min_rows : a client with fewer rows, or with a column in which fewer rows stand out from the rest,
-        refuses to send Gram matrices and Hessians; then gradients are used. 0 lets every client send.
-    second_order : whether Gram matrices and Hessians may be asked for at all.
+    Parameters
+    ----------
+    min_rows : a client with fewer rows, or with a column in which fewer rows differ from the rest, refuses to
+        send Gram matrices and Hessians, and gradients are used instead. 0 disables refusals.
+    second_order : whether to use Gram matrices and Hessians at all.
     """
 
     min_rows: int = 10
@@ -182,7 +190,7 @@ class SharesGramMatrices(FederatedEstimator):
 
 @dataclass(eq=False, repr=False)
 class WithAlpha:
-    """The parameter α of a penalty beside a mean over rows."""
+    """The parameter α, the weight of the penalty beside a mean over rows."""
 
     alpha: float = 1.0
 

@@ -1,7 +1,7 @@
-"""What clients agree on before a classifier is fitted: which classes there are, and how much each one weighs.
+"""Agree on the classes, and their total weights, before fitting a classifier.
 
-Each client sends the labels it has and the total weight of each; it is told all of them. A client may have
-rows of a single class. This is one round, in which nothing else leaves a site.
+In one round each client sends its labels and the total weight of each, and receives the union. A client may
+have rows of a single class.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 
 from unpooled._ledger import Ledger
 from unpooled._validation import listing, sort_rows
-from unpooled.estimators.gathered import Rows
+from unpooled.estimators.fit_inputs import CheckedRows
 from unpooled.kernels.arrays import Array, Float
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement:
-    """The ``classes``, sorted; the number of each row's class; the weight Σ s of each; what that cost."""
+class ClassAgreement:
+    """The sorted ``classes``, each row's class number, each class's weight Σ s, and the ledger."""
 
     classes: Array
     codes: Array
@@ -28,12 +28,12 @@ class Agreement:
     ledger: Ledger
 
 
-def agree(rows: Rows) -> Agreement:
-    """The classes over all clients."""
+def agree(rows: CheckedRows) -> ClassAgreement:
+    """The union of the clients' classes."""
     classes, codes = np.unique(np.asarray(rows.y), return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"a classifier needs at least two classes, but every label of every client is of one class: "
+            f"a classifier needs at least two classes, but all labels of all clients are of one class: "
             f"{classes.tolist()[0]!r}"
         )
     totals = np.bincount(codes, rows.sample_weight, len(classes)).astype(np.float64)
@@ -43,10 +43,10 @@ def agree(rows: Rows) -> Agreement:
     held = len(np.unique(of * C + codes[... if sites.order is None else sites.order]))
     kinds = ("class labels", "class weights")
     ledger = Ledger().after_answers(K, 2 * held, 2 * C * K, kinds)  # held: pairs of a client and a class
-    return Agreement(classes, codes, totals, replace(ledger, setup_rounds=1))
+    return ClassAgreement(classes, codes, totals, replace(ledger, setup_rounds=1))
 
 
-def class_factors(class_weight: Any, agreed: Agreement) -> Float | None:
+def class_factors(class_weight: Any, agreed: ClassAgreement) -> Float | None:
     """The factor of each class: None for none, "balanced" Σs / (C Σ_c s), or by label (1 where not named)."""
     if class_weight is None:
         return None

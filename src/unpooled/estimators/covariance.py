@@ -19,11 +19,11 @@ from unpooled.losses import Squared
 from unpooled.penalties import Zero
 from unpooled.problem import Problem
 
-OF_THE_TARGET = {"floor", "mean_t", "mean_xt", "mean_yy"}  # zeros here, where there is none
+OF_THE_TARGET = {"floor", "mean_t", "mean_xt", "mean_yy"}  # zero here, as there is no target
 
 
 class Covariance(NamedTuple):
-    """``S`` (p, p) about ``mean`` (p,), and what it cost."""
+    """The covariance ``S`` (p, p), the ``mean`` (p,) and the ledger."""
 
     S: Float
     mean: Float
@@ -35,7 +35,8 @@ def pooled_covariance(
 ) -> Covariance:
     """Σ s (x − x̄)(x − x̄)ᵀ with Σ s = 1; ``about_zero`` takes x̄ = 0.
 
-    A second round, of centred rows, where a mean is so large beside its spread that digits would be lost.
+    A second round with centred rows follows if a mean is so large relative to its spread that digits would be
+    lost.
     """
     p = data.n_features
     server = Server(open_clients(engine, replace(data, y=np.zeros_like(data.y))))
@@ -64,7 +65,7 @@ def _asked(server: Server, data: FederatedData, question: Arrays, min_rows: int)
     why = reasons(refused(total), data.n_clients, min_rows)
     if why:
         raise ValueError(
-            f"a covariance matrix needs every client's, but {why}: "
-            "rows could be read from theirs. Leave these clients out, or lower min_rows (0: all may send)"
+            f"a covariance matrix needs the Gram matrices of all clients, but {why}: "
+            "their rows could be reconstructed. Leave these clients out, or lower min_rows (0: all may send)"
         )
     return dict(total)

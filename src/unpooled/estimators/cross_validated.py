@@ -1,4 +1,4 @@
-"""The part that estimators with an α chosen by cross-validation have in common."""
+"""The base class of estimators that choose α by cross-validation."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from unpooled.problem import Problem
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CrossValidated(FederatedLinearModel):
-    """α by the loss on rows that were left out. The parameters that this adds:
+    """Choose α by the held-out loss.
 
-    n_alphas, eps : so many α, evenly spaced in the logarithm from the smallest that makes every coefficient
-        zero down to ``eps`` times that one; or ``alphas``, the values themselves.
-    cv : a number of folds, into which each client deals its own rows; "sites", to leave one client out at a
-        time; the number of the fold of each row; a splitter of scikit-learn's in which every row is tested
-        once, such as ``KFold(5)``, ``StratifiedKFold(5)`` or ``GroupKFold(5)``, whose groups are the clients;
-        or its splits, a list of (train, test).
-    rule : "min" takes the α of least mean loss, "1se" the largest whose mean is within one standard error.
-    seed : of the deal.
-    fold_rows : a client deals its rows into no more folds than leave it so many in each, and stays whole in
-        one fold where it has fewer than twice as many. ``fold_rows=min_rows`` saves rounds where clients are
-        small.
+    Parameters
+    ----------
+    n_alphas, eps : size of a logarithmic grid from the smallest α that makes every coefficient zero down to
+        ``eps`` times that value; ``alphas`` gives the values instead.
+    cv : the number of folds, into which each client splits its own rows; "sites", to leave one client out at
+        a time; an array with the fold of each row; a scikit-learn splitter that tests every row once, such as
+        ``KFold(5)``, ``StratifiedKFold(5)`` or ``GroupKFold(5)`` (the groups are the clients); or a list of
+        (train, test) splits.
+    rule : "min" for the α of least mean loss, "1se" for the largest α within one standard error of it.
+    seed : seed of the random folds.
+    fold_rows : the least number of rows of a client in a fold. A client with too few rows uses fewer folds,
+        or a single one. ``fold_rows=min_rows`` saves rounds with small clients.
     standardise : True scales columns once, over all rows, so that held-out rows have a part in the scale, as
         in ``make_pipeline(StandardScaler(), LassoCV())``. "fold" scales them anew over the training rows of
         each fold, as glmnet does (curves differ by 0.1 to 8 %), and over all rows for the final fit. It
@@ -59,7 +60,7 @@ class CrossValidated(FederatedLinearModel):
     _scalings: ClassVar[tuple[Any, ...]] = (False, True, "fold")
 
     def _lam(self, data: FederatedData) -> float:
-        return 1.0  # the path brings its own
+        return 1.0  # unused: the path sets its own
 
     def _solve(self, problem: Problem, data: FederatedData, folds: Any) -> Fit:
         result = self._cross_validate(problem, data, folds)
@@ -82,10 +83,10 @@ class CrossValidated(FederatedLinearModel):
 
     @abstractmethod
     def _lambdas(self, data: FederatedData) -> Float | None:
-        """The values to choose from; None for a path."""
+        """The values to choose from; None for the default grid."""
 
     def _folds(self, data: FederatedData, number: Array) -> Any:
-        """``cv`` as ``cross_validate`` takes it: fold numbers in the order of the data."""
+        """``cv`` as ``cross_validate`` accepts it: fold numbers in the order of the data."""
         if isinstance(self.cv, str):
             if self.cv == "sites" and data.n_clients < 2:
                 raise ValueError("cv='sites' leaves one client out at a time: two are needed, got 1 client")
@@ -123,7 +124,7 @@ class CrossValidated(FederatedLinearModel):
         self.mse_path_ = 2.0 * result.losses  # the squared loss has a half in front
 
     def _choice(self, result: CrossValidation) -> str:
-        """A sentence on what was chosen."""
+        """A note on the chosen α."""
         held_out = self._held_out(float(result.mean[result.index]), float(result.se[result.index]))
         return (
             f"alpha = {result.lam:.6g} of {len(result.path.lambdas)} was chosen by rule={result.rule!r} over "
@@ -131,7 +132,7 @@ class CrossValidated(FederatedLinearModel):
         )
 
     def _held_out(self, mean: float, se: float) -> str:
-        """The mean loss of held-out rows in words, with what they are in."""
+        """The mean held-out loss in words, with its unit."""
         return (
             f"mean held-out squared error {2.0 * mean:.6g} ± {2.0 * se:.2g} (mse_path_ over all rows; "
             "the loss, as the objective has it, is half of that)"

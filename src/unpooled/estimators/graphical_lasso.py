@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from unpooled._ledger import in_words
 from unpooled._wording import counted, numbered
 from unpooled.data.federated import FederatedData
-from unpooled.estimators import gathered
+from unpooled.estimators import fit_inputs
 from unpooled.estimators.covariance import pooled_covariance
 from unpooled.estimators.sparse_precision import sparse_precision
 from unpooled.exact.solve import check_numbers
@@ -81,12 +81,12 @@ class FederatedGraphicalLasso(EmpiricalCovariance):
 
     def _gather(self, X: Any, clients: Any, sample_weight: Any) -> FederatedData:
         if isinstance(X, FederatedData):
-            data = gathered.from_federated(self, X, None, clients, sample_weight)
+            data = fit_inputs.from_federated(self, X, None, clients, sample_weight)
             if len(data.row_shape) != 1:
                 raise ValueError(f"a covariance needs rows that are vectors, got shape {data.row_shape}")
             return data
-        X = gathered.validated(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
-        rows = gathered.with_clients(self, X, np.zeros(len(X)), clients, sample_weight)
+        X = fit_inputs.validated(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
+        rows = fit_inputs.with_clients(self, X, np.zeros(len(X)), clients, sample_weight)
         return rows.federated()[0]
 
     def summary(self) -> str:

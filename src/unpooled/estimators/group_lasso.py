@@ -1,4 +1,4 @@
-"""The group lasso."""
+"""The group lasso, with α given or chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from unpooled.data.federated import FederatedData
 from unpooled.estimators.base import WithAlpha
+from unpooled.estimators.cross_validated import ChoosesAlpha
 from unpooled.estimators.linear import FederatedLinearRegressor
 from unpooled.losses import Squared
 from unpooled.penalties import GroupL2
@@ -38,4 +39,14 @@ class FederatedGroupLasso(WithAlpha, GroupLassoModel):
     group's size), None (all one), or one positive number per group. With sample weights the first term is
     1/(2Σs) Σ_i s_i (…)². One round where clients may send Gram matrices. The other parameters and the fitted
     attributes are those of ``FederatedLinearModel``.
+    """
+
+
+@dataclass(eq=False, repr=False)
+class FederatedGroupLassoCV(ChoosesAlpha, GroupLassoModel):
+    """minimise  1/(2N) Σ_i (y_i − x_i·w − b)² + α Σ_g ω_g ‖w_g‖₂,  α by cross-validation.
+
+    ``groups`` and ``group_weights`` are those of ``FederatedGroupLasso``. The mean squared errors
+    of held-out rows are ``mse_path_`` (α, fold), twice the loss above. For the other parameters see
+    ``CrossValidated`` and ``FederatedLinearModel``.
     """

@@ -11,14 +11,14 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from unpooled.data.federated import FederatedData
-from unpooled.estimators import gathered
+from unpooled.estimators import fit_inputs
 from unpooled.estimators.base import SharesGramMatrices
 from unpooled.exact.fit import Fit
 from unpooled.kernels.arrays import Float
 from unpooled.preprocessing import prepare
 from unpooled.preprocessing.prepared import Prepared
-from unpooled.preprocessing.rows import filled
 from unpooled.preprocessing.site_intercepts import SiteIntercepts
+from unpooled.preprocessing.transform import filled
 from unpooled.problem import Problem
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FederatedLinearModel(SharesGramMatrices):
-    """A model x·w + b. Parameters besides those of ``FederatedEstimator`` and ``SharesGramMatrices``:
+    """A linear model x·w + b, with these parameters besides those of its base classes.
 
     standardise : whether the penalty sees columns whose observed values have mean zero and variance one, over
         the rows of all clients (one round). ``coef_`` and ``intercept_`` are for the rows as they came.
@@ -92,18 +92,18 @@ class FederatedLinearModel(SharesGramMatrices):
         return w, intercept if self.site_intercepts_ is None else self.site_intercepts_.unknown
 
     def inference(self, columns: Any = None, *, level: float = 0.95, **options: Any) -> Inference:
-        """Estimates free of shrinkage, standard errors, p-values and intervals, for the rows as they came.
+        """Debiased estimates, standard errors, p-values and intervals, in the units of the input.
 
-        The debiased lasso, of squared and (binary) logistic models; ``columns`` by number or name, all where
-        None; ``options`` as ``covariance="sandwich"`` are those of ``inference.debiased_lasso``. It asks the
-        clients again where the fit's statistics do not suffice, so it needs the rows of ``fit``, which a
-        pickle does not have.
+        Runs ``inference.debiased_lasso``, for squared and binary logistic models. ``columns`` are numbers or
+        names, None for all; ``options`` are passed on, such as ``covariance="sandwich"``. If the fit's
+        statistics do not suffice, this asks the clients again, so it needs the rows passed to ``fit``; a
+        pickled model does not contain them.
         """
         from unpooled.inference import debiased_lasso
 
         check_is_fitted(self)
         if not hasattr(self, "_data"):
-            raise ValueError("the rows do not travel with a pickled model: fit it again where they are")
+            raise ValueError("a pickled model does not contain its rows: fit it again where the rows are")
         given = {"min_rows": self.min_rows, "engine": self.engine, **options}
         found = debiased_lasso(
             self.problem_, self._data, self.fit_result_, columns=columns, level=level, **given
@@ -121,24 +121,24 @@ class FederatedLinearModel(SharesGramMatrices):
         return np.asarray(self.inference(columns, level=level, **options).interval())
 
     def _margins(self, X: Any, clients: Any = None) -> Float:
-        """x·w + b for each row, (n,), or (n, C) for classes; b that of the row's client where it has one."""
+        """x·w + b for each row, (n,), or (n, C) for classes; b is the client's own if it has one."""
         check_is_fitted(self)
         if self._fill is None and isinstance(X, FederatedData) and X.has_missing:
             raise ValueError(
                 "X has missing values: missing='mean' fills them with the means over all clients"
             )
-        X = gathered.features(self, X)
+        X = fit_inputs.features(self, X)
         if self._fill is not None:
             X = filled(X, self._fill)
         Z = np.asarray(X @ self.coef_.T)
         if clients is None or self.site_intercepts_ is None:
             return np.asarray(Z + self.intercept_)
-        gathered.check_clients(clients, X.shape[0])
+        fit_inputs.check_clients(clients, X.shape[0])
         return np.asarray(Z + self.site_intercepts_.of_rows(clients).reshape(Z.shape))
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        state.pop("_prepared", None)  # it holds rows
+        state.pop("_prepared", None)  # contains rows
         return state
 
     def __sklearn_tags__(self) -> Any:

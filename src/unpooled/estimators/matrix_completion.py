@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unpooled._ledger import Ledger
 from unpooled.data.federated import FederatedData
-from unpooled.estimators import gathered
+from unpooled.estimators import fit_inputs
 from unpooled.estimators.base import FederatedRegressor, WithAlpha
 from unpooled.estimators.matrix_problem import MatrixProblem, two_sizes
 from unpooled.exact.fit import Fit
@@ -41,12 +41,12 @@ class FederatedMatrixCompletion(WithAlpha, FederatedRegressor):
 
     def _gather(self, X: Any, y: Any, clients: Any, sample_weight: Any) -> tuple[FederatedData, Array]:
         if isinstance(X, FederatedData):
-            rows = gathered.rows_of(gathered.from_federated(self, X, y, clients, sample_weight))
+            rows = fit_inputs.rows_of(fit_inputs.from_federated(self, X, y, clients, sample_weight))
             pairs = _pairs(rows.X)
         else:
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
             pairs = _pairs(X)
-            rows = gathered.with_clients(self, X, y, clients, sample_weight)
+            rows = fit_inputs.with_clients(self, X, y, clients, sample_weight)
             pairs = pairs[rows.number]
         self._shape = self._seen(pairs)
         indicator = _indicator(pairs, self._shape)

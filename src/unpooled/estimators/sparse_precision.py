@@ -1,4 +1,4 @@
-"""The graphical lasso for a covariance matrix at hand, to a proven gap.
+"""The graphical lasso for a given covariance matrix, with a duality gap.
 
     minimise over Θ ≻ 0   P(Θ) = tr(SΘ) − log det Θ + α Σ_{i≠j} |Θ_ij|
 
@@ -21,11 +21,11 @@ from unpooled.exact.shrinkage import Blocks
 from unpooled.kernels.arrays import Float
 
 START = 0.95  # of the off-diagonal: W is positive definite for singular S too
-PATIENCE = 5  # passes without a smaller gap: rounding is reached
+PATIENCE = 5  # passes without a smaller gap, after which rounding error dominates
 
 
 class SparsePrecision(NamedTuple):
-    """Θ, W ≈ Θ⁻¹, the proof, and how many passes over the columns it took."""
+    """Θ, W ≈ Θ⁻¹, the certificate, and the number of passes over the columns."""
 
     precision: Float
     covariance: Float
@@ -34,7 +34,7 @@ class SparsePrecision(NamedTuple):
 
 
 def sparse_precision(S: Float, alpha: float, tol: float, max_passes: int) -> SparsePrecision:
-    """Passes until the gap is at most ``tol`` of its scale p, or rounding is reached; diag S > 0."""
+    """Minimise until the gap is at most ``tol`` times its scale p or rounding dominates; diag S > 0."""
     p = len(S)
     W = START * S
     W[np.diag_indices(p)] = np.diag(S)
@@ -47,7 +47,7 @@ def sparse_precision(S: Float, alpha: float, tol: float, max_passes: int) -> Spa
             rest = np.flatnonzero(np.arange(p) != j)
             inner = W[np.ix_(rest, rest)]
             betas[j] = minimise(inner, S[rest, j], h, betas[j])
-            # clipped: feasible whatever rounding does
+            # clipped, so that W stays feasible despite rounding
             W[rest, j] = W[j, rest] = np.clip(inner @ betas[j], S[rest, j] - alpha, S[rest, j] + alpha)
         found = _certified(S, W, betas, alpha, number)
         if best is None or found.certificate.gap < best.certificate.gap or np.isinf(best.certificate.gap):

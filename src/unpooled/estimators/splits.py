@@ -1,4 +1,4 @@
-"""scikit-learn's ways to say which rows are left out together, as one fold number per row."""
+"""Convert scikit-learn's splitters and splits to one fold number per row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def of_splitter(cv: Any, data: FederatedData, number: Array) -> Array:
     X, the targets (codes of the classes for a classifier) and, where it asks for groups, the client ids.
     """
     order = np.argsort(number, kind="stable")
-    X = data.X if (number[1:] > number[:-1]).all() else data.X[order]  # a large X is not copied in vain
+    X = data.X if (number[1:] > number[:-1]).all() else data.X[order]  # avoid copying a large X
     given: tuple[Any, ...] = (X, data.y[order])
     if _asks_for_groups(cv):
         given = (*given, np.repeat(np.array(data.ids), data.sizes)[order])

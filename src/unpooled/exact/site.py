@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unpooled._validation import blocks, is_sparse
-from unpooled.data.client import Client
+from unpooled.data.client_view import Client
 from unpooled.kernels.arrays import Array, Float
 
 FLAT = 1e-12  # of a value: a column whose other values are as near to it is constant

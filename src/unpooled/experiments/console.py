@@ -1,4 +1,4 @@
-"""What a reproduction says on the terminal."""
+"""Terminal output of ``unpooled reproduce``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from unpooled.runs.run import Run
 MANY = 40  # runs from which on only their number is told
 
 
-class Tally(Shown):
-    """Each run in a line as it ends, or, where there are many or no bar of their own, a bar over all."""
+class RunProgress(Shown):
+    """Print one line per finished run; with many or parallel runs, show one progress bar instead."""
 
     def __init__(self, out: Console, total: int, alone: bool):
         self._out = out

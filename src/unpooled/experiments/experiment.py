@@ -10,17 +10,22 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from unpooled import algorithms, losses, penalties
 from unpooled.algorithms.base import Algorithm
 from unpooled.data import datasets
 from unpooled.data.federated import FederatedData
+from unpooled.exact.solve import solve
 from unpooled.experiments.claims import Claim
-from unpooled.experiments.optimum import exact_optimum
 from unpooled.experiments.sources import SOURCES, Split
+from unpooled.kernels.arrays import Float
 from unpooled.problem import Problem
 from unpooled.runs import metrics
 from unpooled.runs.run import Run
 from unpooled.runs.simulate import simulate
+
+TOLERANCE = 1e-10  # of the duality gap of the exact optimum, relative to its scale
 
 METRICS: dict[str, Callable[[Any, Problem], Callable[..., float]]] = {
     "l2": lambda split, problem: metrics.l2_error(split.train.truth),
@@ -37,6 +42,19 @@ METRICS: dict[str, Callable[[Any, Problem], Callable[..., float]]] = {
     "test_accuracy": lambda split, problem: metrics.accuracy(split.test),
     "gap": lambda split, problem: excess(problem, split.train),
 }
+
+
+def has_exact_optimum(problem: Problem) -> bool:
+    """Whether it takes no time worth mentioning."""
+    least_squares = problem.linear is not None and problem.linear.is_least_squares
+    return (least_squares or hasattr(problem.loss, "optimum")) and not problem.intercept
+
+
+def exact_optimum(problem: Problem, data: FederatedData) -> Float:
+    """ŵ, in the shape of the coefficients."""
+    if hasattr(problem.loss, "optimum"):
+        return np.asarray(problem.loss.optimum(data, problem.penalty))
+    return solve(problem, data, tol=TOLERANCE, min_rows=0).w
 
 
 def excess(problem: Problem, data: FederatedData) -> metrics.Metric:

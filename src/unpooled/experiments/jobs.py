@@ -11,7 +11,7 @@ from typing import Any
 
 from unpooled.experiments.experiment import Experiment, read
 from unpooled.experiments.sources import Split
-from unpooled.experiments.study import Study, read_study
+from unpooled.experiments.sweep import SweepStudy, read_study
 from unpooled.runs.run import Run, Status
 from unpooled.runs.runfile import load
 
@@ -93,7 +93,7 @@ def method_jobs(
 
 
 def point_jobs(
-    study: Study, methods: Sequence[str], seeds: int | None, quick: bool, folder: Path, resume: bool
+    study: SweepStudy, methods: Sequence[str], seeds: int | None, quick: bool, folder: Path, resume: bool
 ) -> list[PointJob]:
     """Every method at every x of every sweep; ``seeds`` None takes each sweep's own count."""
     jobs = []

@@ -9,7 +9,7 @@ from typing import Any
 
 from unpooled.data import datasets
 from unpooled.data.federated import FederatedData
-from unpooled.experiments import quadratic
+from unpooled.experiments.noisy_quadratic import noisy_quadratic as make_noisy_quadratic
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def low_rank_regression(seed: int, path: Path | None, **arguments: Any) -> Split
 
 def noisy_quadratic(seed: int, path: Path | None, **arguments: Any) -> Split:
     """Quadratics with a known optimum, for rates."""
-    return Split(quadratic.noisy_quadratic(seed, **arguments), None, f"noisy quadratics of seed {seed}")
+    return Split(make_noisy_quadratic(seed, **arguments), None, f"noisy quadratics of seed {seed}")
 
 
 def digits(seed: int, path: Path | None, test_fraction: float = 0.2) -> Split:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from unpooled import losses, penalties
-from unpooled.experiments.experiment import METRICS, make_algorithm
-from unpooled.experiments.quadratic import NoisyQuadratic
+from unpooled.experiments.experiment import METRICS, make_algorithm, table
+from unpooled.experiments.noisy_quadratic import NoisyQuadratic
 from unpooled.experiments.sources import SOURCES
 from unpooled.problem import Problem
 from unpooled.runs.run import Run, Status
@@ -159,3 +160,27 @@ def _varies(value: Any) -> bool:
 
 def _text(value: Any) -> str:
     return ", ".join(f"{v:g}" for v in value["each"]) if _varies(value) else str(value)
+
+
+@dataclass(frozen=True)
+class SweepStudy:
+    """Sweeps that belong together."""
+
+    name: str
+    title: str
+    about: str
+    provenance: dict[str, str]
+    sweeps: dict[str, Sweep]
+
+
+def is_study(name: str) -> bool:
+    """Whether the experiment of this name is a study."""
+    return "sweeps" in table(name)
+
+
+@cache
+def read_study(name: str) -> SweepStudy:
+    """The study of this name."""
+    file = table(name)
+    sweeps = {key: make_sweep(key, sweep) for key, sweep in file["sweeps"].items()}
+    return SweepStudy(name, file["title"], file["about"], file["provenance"], sweeps)

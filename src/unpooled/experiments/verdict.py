@@ -9,8 +9,7 @@ import numpy as np
 
 from unpooled._wording import part_of
 from unpooled.experiments.claims import Finding, mean_curve
-from unpooled.experiments.experiment import Experiment
-from unpooled.experiments.optimum import exact_optimum, has_exact_optimum
+from unpooled.experiments.experiment import Experiment, exact_optimum, has_exact_optimum
 from unpooled.experiments.sources import Split
 from unpooled.runs.run import Run
 

@@ -1,12 +1,11 @@
-"""How sure a federated fit is of its coefficients, and whether its sites agree."""
+"""Statistical inference after a federated fit: intervals, tests, heterogeneity, influence, stability."""
 
 from unpooled.inference.debiased import debiased_lasso
-from unpooled.inference.leave_one_out import Influence, influence
+from unpooled.inference.heterogeneity import Heterogeneity, heterogeneity
+from unpooled.inference.influence import Influence, influence
 from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.inference.result import Inference
-from unpooled.inference.site_scores import Heterogeneity, heterogeneity
-from unpooled.inference.stability import stability_selection
-from unpooled.inference.stable_columns import Stability
+from unpooled.inference.stability import Stability, stability_selection
 
 __all__ = [
     "Heterogeneity",

@@ -1,12 +1,12 @@
 """Confidence intervals for the coefficients of a sparse model (Zhang and Zhang 2014; Javanmard and Montanari
 2014; van de Geer, Bühlmann, Ritov and Dezeure 2014).
 
-The lasso shrinks. One Newton step with an approximate inverse Θ of G takes the shrinkage off again:
+The lasso shrinks its coefficients. One Newton step with an approximate inverse Θ of G removes the bias:
 
     b = w + Θ·score,      se_j = √(dispersion · θ_jᵀGθ_j/N),   or robust   √(θ_jᵀMθ_j/N),
 
-G and score those of the ``quadratic_model``, M its squares, θ_j from the ``nodewise`` lasso. b_j is
-asymptotically normal around the true coefficient, zero or not, whatever the other coefficients are.
+where G, score and M = squares come from ``quadratic_model`` and θ_j from the ``nodewise`` lasso. b_j is
+asymptotically normal around the true coefficient, whether that is zero or not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from unpooled.exact.fit import Fit
 from unpooled.exact.rounds import Solve
 from unpooled.exact.solve import bind, check_numbers, not_converged
 from unpooled.exact.sufficient_statistics import SufficientStatistics
-from unpooled.inference.entrance import (
+from unpooled.inference.checks import (
     check_fit,
     check_model,
     check_rows,
@@ -34,7 +34,7 @@ from unpooled.inference.entrance import (
     feature_names,
     refuse_site_intercepts,
 )
-from unpooled.inference.inquiry import Inquiry
+from unpooled.inference.client_questions import ClientQuestions
 from unpooled.inference.nodewise import default_lam, has_inverse, nodewise
 from unpooled.inference.quadratic_model import (
     QuadraticModel,
@@ -49,8 +49,8 @@ from unpooled.problem import Problem
 
 COVARIANCES = ("model", "sandwich")
 BASES = ("significant", "support", "fit")
-MANY = 10  # rows a column from which on the Gram matrix can as well be inverted
-LEFT = 0.05  # of a column's variance, below which what the nodewise lasso shrinks away is no longer small
+MANY = 10  # rows per column from which inverting the Gram matrix is an alternative
+LEFT = 0.05  # share of a column's variance below which the nodewise lasso's own bias matters
 
 
 def debiased_lasso(
@@ -73,23 +73,22 @@ def debiased_lasso(
 
     Parameters
     ----------
-    problem, data : what was fitted to what. Rows must count alike.
-    fit : what ``solve`` returned for them; solved here where None.
-    columns : features to make inference about, by number or name; all where None. A column that is constant
-        (within every site, where each has an intercept) has estimates of NaN, and a note says so; to ask for
-        such columns alone is an error.
-    level : of the intervals.
-    lam_node : λ of the nodewise lasso on standardised columns; 0.1·√(2 log p/N) where None; 0 takes
-        the inverse.
-    covariance : "model" (noise of one variance; binomial) or "sandwich" (robust to either being wrong; one
+    problem, data : the problem and the data. All rows must have the same weight.
+    fit : the result of ``solve`` for them. If None, the problem is solved first.
+    columns : features of interest, by number or name; None for all. A constant column (constant within every
+        site, if each site has an intercept) gets NaN and a note; it is an error if all ``columns`` are
+        constant.
+    level : confidence level of the intervals.
+    lam_node : λ of the nodewise lasso on standardised columns. None for 0.1·√(2 log p/N), 0 for the inverse.
+    covariance : "model" (constant noise variance; binomial) or "sandwich" (robust to misspecification; one
         more round for the squared loss).
-    sigma : the noise's standard deviation for the squared loss, where it is known; else that of the
-        residuals, with N less the number of selected columns for their number.
-    base : for the logistic loss, the point from which the correction starts: the maximum likelihood on the
-        selected columns ("support"), on those of them that stand out by √(2 log p) standard errors
-        ("significant"), or the fit itself ("fit": fewer rounds, and intervals that miss large coefficients).
-    min_rows : a client with fewer rows, or with a column in which fewer stand out, sends no Gram matrix or
-        Hessian, and that is an error here.
+    sigma : the noise's standard deviation for the squared loss, if known. None estimates it from the
+        residuals, with N minus the number of fitted parameters as degrees of freedom.
+    base : for the logistic loss, the point at which the correction starts: the maximum likelihood on the
+        selected columns ("support"), on those that are √(2 log p) standard errors from zero
+        ("significant"), or the fit itself ("fit": fewer rounds, but intervals that miss large coefficients).
+    min_rows : a client with fewer rows, or with a column in which fewer rows differ from the rest, refuses to
+        send a Gram matrix or Hessian, which is an error here.
     tol, max_rounds, engine : as in ``solve``.
     """
     bound = bind(problem, data)
@@ -102,9 +101,9 @@ def debiased_lasso(
     level, chosen = check_share("level", level), column_numbers(columns, data)
     if fit is not None:
         check_fit(fit, bound, data)
-    inquiry = Inquiry.of(bound, data, engine, min_rows, "debiased_lasso")
+    questions = ClientQuestions.of(bound, data, engine, min_rows, "debiased_lasso")
     squared, notes = problem.loss.has_dispersion, list[str]()
-    flat, model = _model(inquiry, fit, squared and covariance == "model", base, tol, max_rounds)
+    flat, model = _model(questions, fit, squared and covariance == "model", base, tol, max_rounds)
     degrees, noise = math.inf, 1.0
     if squared:
         n_intercepts = data.n_clients if problem.has_site_intercepts else bound.layout.n_intercepts
@@ -134,52 +133,57 @@ def debiased_lasso(
         lam_node=lam,
         covariance=covariance,
         n_rows=data.n_rows,
-        ledger=inquiry.server.ledger,
+        ledger=questions.server.ledger,
         notes=notes,
     )
 
 
 def _model(
-    inquiry: Inquiry, fit: Fit | None, statistics_suffice: bool, base: str, tol: float, max_rounds: int
+    questions: ClientQuestions,
+    fit: Fit | None,
+    statistics_suffice: bool,
+    base: str,
+    tol: float,
+    max_rounds: int,
 ) -> tuple[Float, QuadraticModel]:
-    """The fit's flat vector, and the loss around it; around ``base`` where the loss is not squared."""
-    bound, statistics = inquiry.problem, {} if fit is None else fit.statistics
+    """The fit's flat vector, and the quadratic model of the loss at it, or at ``base`` if not squared."""
+    bound, statistics = questions.problem, {} if fit is None else fit.statistics
     if fit is not None:
         flat = bound.layout.pack(fit.w, fit.intercept)
     else:
-        flat, statistics = _solved(inquiry, tol, max_rounds)
+        flat, statistics = _solved(questions, tol, max_rounds)
     if statistics_suffice:
         w = flat[: bound.layout.n_coefficients]
-        return flat, from_statistics(bound, statistics or inquiry.statistics(), w)
+        return flat, from_statistics(bound, statistics or questions.statistics(), w)
     if base == "fit" or bound.problem.loss.is_least_squares:
-        return flat, from_answers(inquiry, flat)
+        return flat, from_answers(questions, flat)
     if base == "support":
-        return flat, from_answers(inquiry, refitted(inquiry, flat)[0])
-    return flat, from_answers(inquiry, significant(inquiry, flat))
+        return flat, from_answers(questions, refitted(questions, flat)[0])
+    return flat, from_answers(questions, significant(questions, flat))
 
 
 def _noise(model: QuadraticModel, n_rows: int, n_intercepts: int, sigma: Any) -> tuple[float, float]:
-    """Degrees of freedom and standard deviation of the residuals; inf and ``sigma`` where that is given."""
+    """Degrees of freedom and standard deviation of the residuals; (inf, ``sigma``) if ``sigma`` is given."""
     if sigma is not None:
         return math.inf, float(sigma)
     kept = int(np.count_nonzero(model.w))
     degrees = n_rows - kept - n_intercepts
     if degrees <= 0:
         raise ValueError(
-            f"the fit has {kept} coefficients for {n_rows} rows, which leaves none for the variance of the "
-            "noise: use a larger λ, or give sigma"
+            f"the fit has {kept} coefficients for {n_rows} rows, which leaves no degrees of freedom to "
+            "estimate the noise variance: use a larger λ, or give sigma"
         )
     return float(degrees), math.sqrt(2.0 * model.loss * n_rows / degrees)
 
 
-def _solved(inquiry: Inquiry, tol: float, max_rounds: int) -> tuple[Float, Arrays]:
-    """The fit by the solver that ``solve`` would take, its rounds in the same ledger; its statistics."""
-    bound, server = inquiry.problem, inquiry.server
-    inquiry.check_width()
-    solver, _ = choose(bound, "auto", inquiry.min_rows, True)
+def _solved(questions: ClientQuestions, tol: float, max_rounds: int) -> tuple[Float, Arrays]:
+    """Fit with the solver that ``solve`` would choose, in the same ledger; returns also its statistics."""
+    bound, server = questions.problem, questions.server
+    questions.check_width()
+    solver, _ = choose(bound, "auto", questions.min_rows, True)
     task = Solve(solver, bound, solver.init(bound, np.zeros(bound.layout.size)))
     server.run([task], tol, max_rounds)
-    inquiry.check_task(task)
+    questions.check_task(task)
     if task.certificate is None or task.certificate.relative > tol:
         not_converged([task], tol, server.ledger.rounds)
     statistics = task.state.arrays if isinstance(solver, SufficientStatistics) else {}
@@ -202,7 +206,7 @@ def _why_no_estimate(fixed: list[str], problem: Problem) -> str:
 def _corrected(
     model: QuadraticModel, data: FederatedData, chosen: Array, lam: float, middle: Float, notes: list[str]
 ) -> tuple[Float, Float]:
-    """b_j and θ_jᵀ·middle·θ_j of the chosen columns; NaN where a column is constant."""
+    """b_j and θ_jᵀ·middle·θ_j of the chosen columns; NaN for constant columns."""
     known, able = model.varies, model.varies[chosen]
     estimate, variance = np.full(len(chosen), np.nan), np.full(len(chosen), np.nan)
     if not able.any():

@@ -1,4 +1,4 @@
-"""Tails of the distributions of test statistics; scipy.special is imported when one is asked for."""
+"""Tail probabilities and quantiles of test statistics; scipy.special is imported on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unpooled.kernels.arrays import Float
 
 
 def two_sided(z: ArrayLike, degrees: float) -> Float:
-    """P(|T| ≥ |z|) for Student's T with so many degrees of freedom; normal where they are infinite."""
+    """P(|T| ≥ |z|) for Student's T with ``degrees`` degrees of freedom; normal if they are infinite."""
     from scipy import special
 
     size = -np.abs(np.asarray(z, dtype=np.float64))

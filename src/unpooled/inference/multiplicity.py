@@ -9,7 +9,7 @@ from unpooled.kernels.arrays import Float
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Float:
-    """Adjusted p-values: p_(i) · m/i, made monotone from the largest down. NaN stays and is not counted.
+    """Adjusted p-values: p_(i) · m/i, made monotone from the largest down. NaN stays NaN and is not counted.
 
     Rejecting those ≤ q keeps the expected share of false rejections at most q, for p-values that are
     independent or positively dependent.

@@ -16,20 +16,18 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from unpooled.inference.descent import PASSES, TOLERANCE, descend
+from unpooled.inference.coordinate_descent import PASSES, TOLERANCE, descend
 from unpooled.kernels.arrays import Array, Float
 from unpooled.kernels.compile import kernel
 
-FACTOR = (
-    0.1  # of √(2 log p/N): measured, see docs/inference.md; .25 covers too little where features correlate
-)
+FACTOR = 0.1  # of √(2 log p/N), measured in docs/inference.md; 0.25 undercovers if features are correlated
 
-SINGULAR = 1e-13  # of a column's variance: rounding is all that the others leave of it
+SINGULAR = 1e-13  # share of a column's variance that is rounding error given the other columns
 
 
 @kernel
 def regressions(R: Array, lam: float, columns: Array, tolerance: float, passes: int, out: Array) -> int:
-    """Rows θ_j of the columns into ``out`` (m, p); how many did not converge. R has a unit diagonal."""
+    """Write rows θ_j of the columns to ``out`` (m, p); returns how many failed. R has a unit diagonal."""
     p, failed = R.shape[0], 0
     weight, ridge = np.full(p, lam), np.zeros(p)
     for m in range(columns.size):
@@ -52,7 +50,7 @@ def default_lam(n_features: int, n_rows: int) -> float:
 
 
 def nodewise(G: Float, columns: Array, lam: float) -> tuple[Float, int]:
-    """θ_j for the columns, shape (m, p), in the units of G; how many regressions did not converge."""
+    """θ_j of the columns, shape (m, p), in the units of G, and how many regressions did not converge."""
     scale = np.sqrt(np.diag(G))
     R = np.ascontiguousarray(G / np.multiply.outer(scale, scale))
     if lam > 0.0:

@@ -1,4 +1,4 @@
-"""Estimates with their uncertainty."""
+"""The result of the debiased lasso."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from typing import Any
 import numpy as np
 
 from unpooled._ledger import Ledger, in_words, megabytes
-from unpooled._wording import counted
+from unpooled._wording import counted, text_table
+from unpooled.inference.checks import check_share
 from unpooled.inference.distributions import quantile, two_sided
-from unpooled.inference.entrance import check_share
 from unpooled.inference.multiplicity import benjamini_hochberg
-from unpooled.inference.table import table
 from unpooled.kernels.arrays import Array, Float
 
 
 @dataclass(eq=False, repr=False)
 class Inference:
-    """What ``debiased_lasso`` returns: one entry for each of ``columns``, the numbers of the features.
+    """Estimates with their uncertainty, returned by ``debiased_lasso``; one entry per feature in ``columns``.
 
-    ``coef`` are the coefficients of the fit, shrunken; ``estimate`` and ``standard_error`` are free of that.
-    ``degrees`` of freedom of Student's distribution, inf for the normal one. ``sigma`` is the standard
-    deviation of the noise (1 for logistic regression). ``ledger`` counts what was asked for this: the fit
-    too where none was given, nothing where a fit by sufficient statistics was.
+    ``coef`` holds the fit's shrunken coefficients, ``estimate`` and ``standard_error`` the debiased ones.
+    ``degrees`` are the degrees of freedom of Student's distribution, inf for the normal. ``sigma`` is the
+    standard deviation of the noise (1 for logistic regression). ``ledger`` covers the rounds of this call:
+    it includes the fit if none was given, and is empty after a fit by sufficient statistics.
     """
 
     names: tuple[str, ...]
@@ -52,12 +51,12 @@ class Inference:
 
     @property
     def p_value(self) -> Float:
-        """Two-sided, of the hypothesis that the coefficient is zero."""
+        """Two-sided p-values of the hypothesis that the coefficient is zero."""
         return two_sided(self.z, self.degrees)
 
     @property
     def adjusted(self) -> Float:
-        """p-values adjusted for their number by Benjamini and Hochberg."""
+        """p-values adjusted by the Benjamini–Hochberg procedure."""
         return benjamini_hochberg(self.p_value)
 
     def interval(self, level: float | None = None) -> Float:
@@ -71,7 +70,7 @@ class Inference:
         return self.columns[self.adjusted <= check_share("q", q)]
 
     def summary(self, most: int = 20) -> str:
-        """The ``most`` significant coefficients as a table of text."""
+        """The ``most`` most significant coefficients as a text table."""
         chosen = np.argsort(self.p_value, kind="stable")[:most]
         low, high = self.interval().T
         share = f"{100 * self.level:g} %"
@@ -80,17 +79,17 @@ class Inference:
         rows = [[self.names[i], *(float(column[i]) for column in columns)] for i in chosen]
         left = len(self.names) - len(chosen)
         lines = [
-            table(head, rows),
+            text_table(head, rows),
             *([f"and {left} more, with larger p-values"] if left > 0 else []),
             f"{self.n_rows} rows; standard errors: {self.covariance}, σ = {self.sigma:.4g}; "
             f"nodewise λ = {self.lam_node:.4g}",
             f"{counted(self.ledger.rounds, 'round')}, "
-            f"{megabytes(self.ledger.bytes_up)} up: {in_words(self.ledger.kinds) or 'nothing was asked'}",
+            f"{megabytes(self.ledger.bytes_up)} up: {in_words(self.ledger.kinds) or 'no questions asked'}",
         ]
         return "\n".join(lines + self.notes)
 
     def to_frame(self) -> Any:
-        """The same as a pandas frame, one row for each coefficient (needs pandas)."""
+        """A pandas data frame with one row per coefficient (needs pandas)."""
         import pandas as pd
 
         low, high = self.interval().T

@@ -1,22 +1,25 @@
-"""Which columns are selected again and again on halves of the rows (Meinshausen and Bühlmann 2010), in
-complementary pairs (Shah and Samworth 2013).
+"""Stability selection (Meinshausen and Bühlmann 2010) with complementary pairs (Shah and Samworth 2013).
 
-Each site deals its rows into two halves, B times. A column is stable if at one λ of a grid it is selected in
-at least a share π of the 2B halves. With q the mean number of columns that a half selects anywhere on the
-grid, the expected number of stable columns that are no better than chance is at most
+Each site splits its rows into two halves, B times. A column is stable if, at one λ of a grid, at least a
+share π of the 2B halves select it. With q the mean number of columns that a half selects anywhere on the
+grid, the expected number of falsely stable columns is at most
 
-    q²/((2π − 1)p),       and less where selection shares are unimodal: C(π, B)·q²/p.
+    q²/((2π − 1)p),       and at most C(π, B)·q²/p if the selection shares are unimodal.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from unpooled._ledger import Ledger
 from unpooled._validation import is_number
+from unpooled._wording import counted, part_of, text_table
 from unpooled.data.federated import FederatedData
+from unpooled.data.folds import Fold, Halved
 from unpooled.exact.choose import choose
 from unpooled.exact.clients import QuestionEngine, open_clients
 from unpooled.exact.path import check_grid, grid_of, opened_tasks, walk
@@ -24,12 +27,78 @@ from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.shrinkage import Blocks, shrinkage
 from unpooled.exact.solve import bind, check_numbers
 from unpooled.exact.sufficient_statistics import SufficientStatistics, quadratic
-from unpooled.inference.descent import PASSES, TOLERANCE, supports
-from unpooled.inference.entrance import feature_names, refuse_site_intercepts
-from unpooled.inference.halves import halves
-from unpooled.inference.stable_columns import Stability
+from unpooled.inference.checks import feature_names, refuse_site_intercepts
+from unpooled.inference.coordinate_descent import PASSES, TOLERANCE, supports
 from unpooled.kernels.arrays import Array, Float
 from unpooled.problem import Problem
+
+
+@dataclass(eq=False, repr=False)
+class Stability:
+    """The result of ``stability_selection``.
+
+    ``frequencies`` (L, p) is the share of halves that select a column at each of ``lambdas``, and
+    ``mean_selected`` is q. ``false_positives`` bounds the expected number of falsely stable columns;
+    ``false_positives_unimodal`` is a smaller bound, NaN where it does not apply.
+    """
+
+    names: tuple[str, ...]
+    lambdas: Float
+    frequencies: Float
+    threshold: float
+    n_subsamples: int
+    mean_selected: float
+    ledger: Ledger
+    notes: list[str]
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of communication."""
+        return self.ledger.rounds
+
+    @property
+    def probability(self) -> Float:
+        """The largest selection share of each column over the grid."""
+        return np.asarray(self.frequencies.max(axis=0))
+
+    @property
+    def selected(self) -> Array:
+        """The stable columns."""
+        return np.flatnonzero(self.probability >= self.threshold - 1e-12)
+
+    @property
+    def false_positives(self) -> float:
+        """q²/((2π − 1)p)."""
+        return self.mean_selected**2 / ((2.0 * self.threshold - 1.0) * len(self.names))
+
+    @property
+    def false_positives_unimodal(self) -> float:
+        """C(π, B)·q²/p."""
+        p, pairs = len(self.names), self.n_subsamples // 2
+        return unimodal_factor(self.threshold, pairs, self.mean_selected / p) * self.mean_selected**2 / p
+
+    def summary(self, most: int = 20) -> str:
+        """The most frequently selected columns as a text table."""
+        chosen = np.argsort(-self.probability, kind="stable")[:most]
+        stable = set(self.selected.tolist())
+        rows = [
+            [self.names[j], float(self.probability[j]), "stable" if j in stable else ""]
+            for j in chosen.tolist()
+        ]
+        lines = [
+            text_table(["", "share", ""], rows),
+            f"{counted(len(stable), 'stable column')} (share ≥ {self.threshold:g} of {self.n_subsamples} "
+            "halves); "
+            f"expected false ones ≤ {self.false_positives:.3g}",
+            str(self.ledger),
+        ]
+        return "\n".join(lines + self.notes)
+
+    def __repr__(self) -> str:
+        return (
+            f"Stability({part_of(len(self.selected), len(self.names), 'column')} stable, expected "
+            f"false ones ≤ {self.false_positives:.3g}; {self.ledger})"
+        )
 
 
 def stability_selection(
@@ -53,11 +122,11 @@ def stability_selection(
 ) -> Stability:
     """Selection shares over ``n_subsamples`` halves of every site's rows.
 
-    ``lambdas``, or ``n_lambdas`` of them from λ_max of all rows down to ``ratio`` · λ_max, of which those are
-    left out that would raise the bound above ``max_false_positives`` (None: none are). With sufficient
-    statistics one round does, in which the Gram matrices of all halves are sent; otherwise all halves are
-    solved in the same rounds. A site's halves depend on the seed and its id, not on the other sites. The
-    other arguments are those of ``path``.
+    The grid is ``lambdas``, or ``n_lambdas`` values from λ_max of all rows down to ``ratio`` · λ_max, cut
+    where the bound would exceed ``max_false_positives`` (None: not cut). Sufficient statistics take one
+    round, in which sites send the Gram matrices of all halves; other solvers solve all halves in the same
+    rounds. A site's halves depend on the seed and the site's id only. The other arguments are those of
+    ``path``.
     """
     bound = bind(problem, data)
     refuse_site_intercepts(problem, "stability_selection")
@@ -65,7 +134,7 @@ def stability_selection(
     check_grid(n_lambdas, ratio, at_once)
     _check_options(n_subsamples, threshold, max_false_positives)
     if len(bound.layout.shape) > 1:
-        raise ValueError("stability_selection is about the entries of one vector of coefficients")
+        raise ValueError("stability_selection needs one vector of coefficients, not a matrix")
     chosen, notes = choose(bound, solver, min_rows, second_order)
     server = Server(open_clients(engine, data))
     zero, folds = np.zeros(bound.layout.size), [None, *halves(data, n_subsamples // 2, seed)]
@@ -98,7 +167,7 @@ def _is_separable(task: Solve) -> bool:
 
 
 def _selected(task: Solve, grid: Float, notes: list[str]) -> Array:
-    """(L, p): what one half selects at each λ, from its Gram matrix."""
+    """(L, p): the columns that one half selects at each λ, from its Gram matrix."""
     p = task.problem.layout.n_coefficients
     H, c, _ = quadratic(task.problem, task.state.arrays)
     penalties = [shrinkage(task.problem.with_lam(float(lam))) for lam in grid]
@@ -108,7 +177,7 @@ def _selected(task: Solve, grid: Float, notes: list[str]) -> Array:
     tolerance = TOLERANCE * max(float(np.abs(c).max()), 1e-300)
     failed = supports(np.ascontiguousarray(H), c, weight, ridge, tolerance, PASSES, out)
     if failed:
-        notes.append(f"{failed} solutions of one half did not converge: give larger lambdas")
+        notes.append(f"{failed} solutions on one half did not converge: use larger lambdas")
     return out
 
 
@@ -123,8 +192,26 @@ def _within(kept: Array, grid: Float, threshold: float, most: float) -> tuple[Ar
 def _check_options(n_subsamples: Any, threshold: Any, most: Any) -> None:
     whole = isinstance(n_subsamples, int | np.integer) and not isinstance(n_subsamples, bool)
     if not whole or n_subsamples < 2 or n_subsamples % 2:
-        raise ValueError(f"n_subsamples must be an even number: halves come in pairs; got {n_subsamples!r}")
+        raise ValueError(f"n_subsamples must be even, as halves come in pairs; got {n_subsamples!r}")
     if not is_number(threshold) or not 0.5 < threshold <= 1.0:
         raise ValueError(f"threshold must be above 0.5 and at most 1, got {threshold!r}")
     if most is not None and (not is_number(most) or not most > 0.0):
         raise ValueError(f"max_false_positives must be positive or None, got {most!r}")
+
+
+def halves(data: FederatedData, pairs: int, seed: int) -> list[Fold]:
+    """Both halves of every pair. With an odd number of rows, a site leaves one row out of both."""
+    alone = np.flatnonzero(data.sizes < 2)
+    if alone.size:
+        raise ValueError(f"client {data.ids[alone[0]]!r} has one row, which cannot be split into halves")
+    return [Fold(Halved(seed, b), half, held_out=True) for b in range(pairs) for half in (0, 1)]
+
+
+def unimodal_factor(threshold: float, pairs: int, share: float) -> float:
+    """C(π, B) of Shah and Samworth (2013, theorem 2), for columns selected with probability ≤ ``share``."""
+    lowest = min(0.5 + share**2, 0.5 + 0.5 / pairs + 0.75 * share**2)
+    if share > 1.0 / np.sqrt(3.0) or threshold <= lowest:
+        return float("nan")
+    if threshold <= 0.75:
+        return 0.5 / (2.0 * threshold - 1.0 - 0.5 / pairs)
+    return 4.0 * (1.0 - threshold + 0.5 / pairs) / (1.0 + 1.0 / pairs)

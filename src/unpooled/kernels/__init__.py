@@ -1,1 +1,1 @@
-"""The compiled substrate: what is compiled and how, products, rows as loops read them, draws, sums."""
+"""The compiled substrate: the compiler's front end, matrix products, row layouts, random draws, sums."""

@@ -1,4 +1,4 @@
-"""The names that signatures use for arrays."""
+"""Type aliases for arrays."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
-"""An array of numbers; its shape stands in the docstring."""
+"""An array of numbers; docstrings state its shape."""
 
 Arrays: TypeAlias = dict[str, Array]
-"""Named vectors: what a server broadcasts, what a client sends, what a state holds."""
+"""Named arrays: a broadcast, an upload, a state."""
 
 Float: TypeAlias = npt.NDArray[np.float64]

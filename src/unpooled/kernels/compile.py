@@ -1,21 +1,21 @@
-"""Plain functions that are compiled when they are first called.
+"""Compile plain functions on their first call.
 
-``@kernel`` marks a function written in the subset of Python that numba compiles. Three callers see it:
+``@kernel`` marks a function written in the subset of Python that numba compiles. It has three callers:
 
-- Python calls it: it is compiled for the argument types and run. numba is imported then, not before.
-- Another kernel calls it: numba finds the compiled function behind it and inlines it.
-- A test calls ``f.py_func``: the source runs as it stands. With ``UNPOOLED_COMPILE=off`` in the environment
-  everything does, so that a debugger or a coverage tool sees inside.
+- Python: the call compiles the function for its argument types and runs it. numba is imported at that point.
+- Another kernel: numba inlines the compiled function.
+- A test: ``f.py_func`` runs the source uncompiled. With ``UNPOOLED_COMPILE=off`` in the environment all
+  kernels run that way, so that debuggers and coverage tools work inside them.
 
 A long kernel would be optimised anew in each of its callers; ``outlined`` has it compiled once.
 
 A loss, a penalty or an algorithm's local loop reaches compiled code as a *record*: a NamedTuple whose
 fields are numbers and arrays and whose methods are kernels. ``prox = method("prox")`` makes a function
-that calls the method of whatever record it is given; compiled code picks it by the record's type, so
-nothing is looked up while the loop runs.
+that calls the method of the record it is given. Compiled code resolves the method by the record's type at
+compile time, so the loop performs no look-up.
 
-Compiled code is kept on disk in a directory named after a digest of every source that went into it: an
-edited kernel, also a user's own, is never served stale.
+Compiled code is cached on disk, in a directory named after a digest of every source that went into it.
+After an edit to a kernel, including a user's own, the cache is not used.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Kernel:
         functools.update_wrapper(self, py_func)
 
     def dispatcher(self, *args: Any) -> Any:
-        """The compiled function that Python calls; what is compiled for a user's records is kept apart."""
+        """The compiled function for calls from Python; a user's record types get their own dispatcher."""
         records = foreign_records(args)
         if records not in self._dispatchers:
             self._dispatchers[records] = compiled(self.py_func, records, **self.options)
@@ -59,9 +59,7 @@ class Kernel:
 
     @property
     def source(self) -> Callable[..., Any]:
-        """What stands for it in compiled code that chose it: itself, for a function around it would be
-        optimised once more.
-        """
+        """The function that compiled code inlines: ``py_func``, as a wrapper would be optimised again."""
         return self.py_func
 
     @functools.cached_property
@@ -81,7 +79,7 @@ class Kernel:
 
 
 def foreign_records(args: tuple[Any, ...]) -> tuple[type, ...]:
-    """The types of the records among ``args``, and inside them, that are not this package's."""
+    """The record types among ``args``, at any depth, that are defined outside this package."""
     found: tuple[type, ...] = ()
     for arg in args:
         if isinstance(arg, tuple):
@@ -96,7 +94,7 @@ def kernel(py_func: Callable[..., Any]) -> Kernel:
 
 
 def in_order(py_func: Callable[..., Any]) -> Kernel:
-    """Mark a kernel, for others to call, whose sums are added in the order in which they are written."""
+    """Mark a kernel, for calls from other kernels, whose sums must keep the order in the source."""
     return Kernel(py_func, fastmath={"contract"})
 
 
@@ -104,9 +102,10 @@ _taught: list[tuple[Callable[..., Any], Callable[..., Kernel], bool]] = []
 
 
 def method(name: str, default: Kernel | None = None, borrows: bool = False) -> Callable[..., Any]:
-    """A function of a record and arguments that calls the record's kernel ``name``, or else ``default``.
+    """A function of a record and arguments that calls the record's kernel ``name``, or ``default``.
 
-    ``borrows`` is for kernels that make no array and return none: their caller keeps what they are given.
+    Set ``borrows`` for kernels that neither allocate nor return an array: the caller owns all arguments, and
+    reference counting can be skipped.
     """
 
     def call(record: Any, *args: Any) -> Any:
@@ -118,7 +117,7 @@ def method(name: str, default: Kernel | None = None, borrows: bool = False) -> C
 
 
 class Vectorised:
-    """A kernel in plain loops, or the one of the same name in ``module``.
+    """A kernel in plain loops, with a SIMD version of the same name in ``module``.
 
     Compiled code takes the latter where the host has vectors for its arguments: by name, where the module's
     ``OUTLINED`` has it for these types (see ``outlined``).
@@ -129,7 +128,7 @@ class Vectorised:
         self.__name__ = self.__qualname__ = self.name
 
     def __call__(self, *args: Any) -> Any:
-        """The plain loops."""
+        """Run the plain loops."""
         return self.plain.py_func(*args)
 
     def choose(self, *args: Any) -> Kernel:
@@ -149,7 +148,7 @@ class Vectorised:
 
 
 def vectorised(plain: Kernel, module: str = "vector_products") -> Vectorised:
-    """A function that compiled code has in vectors (see ``Vectorised``)."""
+    """Pair a kernel with its SIMD version (see ``Vectorised``)."""
     found = Vectorised(plain, module)
     _learn(found, found.choose, borrows=True)
     return found
@@ -162,7 +161,7 @@ def _class_of(record: Any) -> Any:
 
 
 def _kernel_of(record: type, name: str, default: Kernel | None) -> Any:
-    """The record type's kernel of this name, or the default, or an error that names both."""
+    """The record type's kernel of this name, or the default; TypeError if there is neither."""
     found = getattr(record, name, default)
     if found is None:
         raise TypeError(f"{record.__name__} has no kernel {name!r}")
@@ -170,8 +169,10 @@ def _kernel_of(record: type, name: str, default: Kernel | None) -> Any:
 
 
 def _learn(call: Callable[..., Any], choose: Callable[..., Kernel], borrows: bool) -> None:
-    """Let compiled code call ``call``, now or when numba is imported: it runs the kernel that is chosen by
-    the arguments' types. See ``method`` for ``borrows``.
+    """Register ``call`` with numba, now or as soon as numba is imported.
+
+    Compiled code then runs the kernel that ``choose`` selects by argument types. See ``method`` for
+    ``borrows``.
     """
     _taught.append((call, choose, borrows))
     if _numba.cache_info().currsize:
@@ -200,11 +201,11 @@ def compiles() -> bool:
 
 @functools.cache
 def _numba() -> Any:
-    """Import numba and teach it kernels and methods; the one place where it is configured."""
+    """Import numba and register kernels and methods; the only place that configures numba."""
     import numba
     from numba.extending import typeof_impl
 
-    from unpooled.kernels.announce import Announcer
+    from unpooled.kernels.compile_notice import CompileNotice
     from unpooled.kernels.numba_internals import listen
 
     @typeof_impl.register(Kernel)
@@ -213,12 +214,12 @@ def _numba() -> Any:
 
     for call, choose, borrows in _taught:
         _teach(call, choose, borrows)
-    listen(Announcer(_kept))
+    listen(CompileNotice(_kept))
     return numba
 
 
 def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options: Any) -> Any:
-    """The dispatcher that is ``kept``; what it reads from disk finds the kernels that it calls by name."""
+    """The dispatcher of ``kept``, which resolves outlined kernels before it loads code from disk."""
     function = kept(py_func, records, **options)
     if compiles():
         from unpooled.kernels.numba_internals import before_reading
@@ -227,14 +228,15 @@ def compiled(py_func: Callable[..., Any], records: tuple[type, ...] = (), **opti
     return function
 
 
-_kept: dict[Any, Path | None] = {}  # dispatchers, and the folders of their compiled code
+_kept: dict[Any, Path | None] = {}  # dispatchers and their cache directories
 
 
 def kept(py_func: Callable[..., Any], records: tuple[type, ...] = (), **options: Any) -> Any:
     """The numba dispatcher of ``py_func``, cached on disk under a digest of the package and a user's records.
 
-    An index on disk names the types it holds. Were it shared, a process without the user's module could
-    not read it. Where nothing is compiled it is ``py_func``, which warns as little as compiled code does.
+    User records have separate directories because numba's index on disk names the types it holds: a process
+    that lacks the user's module could not read a shared index. With compilation off, returns ``py_func``
+    with floating-point warnings silenced, as in compiled code.
     """
     if not compiles():
         return np.errstate(all="ignore")(py_func)
@@ -257,7 +259,7 @@ def _find_named() -> None:
 
 @functools.cache
 def _package_digest() -> str:
-    """A digest of what compiled code depends on: the sources that have to do with kernels, and the switch."""
+    """A digest of what compiled code depends on: Python, UNPOOLED_SIMD and all sources with kernels."""
     digest = hashlib.sha256(f"{sys.version} {os.environ.get('UNPOOLED_SIMD')}".encode())
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         source = path.read_bytes()
@@ -267,9 +269,9 @@ def _package_digest() -> str:
 
 
 def _digest(records: tuple[type, ...]) -> str:
-    """A digest of the kernels of records that are a user's own; "unpooled" where there are none.
+    """A digest of the kernels of user-defined records; "unpooled" if there are none.
 
-    It takes their bytecode, and the whole file they stand in for the functions they call.
+    It covers their bytecode and, for the functions they call, the whole source file.
     """
     digest = hashlib.sha256()
     for record in records:
@@ -285,11 +287,11 @@ def _digest(records: tuple[type, ...]) -> str:
 
 @functools.cache
 def _cache_directory(digest: str) -> Path | None:
-    """Where compiled code of this digest is kept; None where nothing can be written.
+    """The cache directory for this digest; None if no location is writable.
 
-    One folder for each version of the package, and in it one for its own records and one for each set of a
-    user's; those not used for longest are forgotten. Where anybody can make folders, only this user's own
-    one will do: what is in it is executed.
+    Each version of the package has a directory, which holds one for the package's own records and one for
+    each set of user-defined records. The least recently used are deleted. A directory under the shared
+    temporary directory must belong to this user, because its content is executed.
     """
     root = os.environ.get("UNPOOLED_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -312,15 +314,15 @@ def _cache_directory(digest: str) -> Path | None:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Refuse a folder that is a link, that others own, or that others can write to."""
+    """Refuse a directory that is a link, that another user owns, or that others can write to."""
     about = folder.lstat()
     is_mine = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o022)
     if not is_mine or not stat.S_ISDIR(about.st_mode):
-        raise PermissionError(f"{folder} is not this user's own")
+        raise PermissionError(f"{folder} does not belong to this user, or others can write to it")
 
 
 def _forget_oldest(parent: Path, kept: int) -> None:
-    """Keep the most recently used folders only."""
+    """Delete all but the most recently used directories."""
     by_age = sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     for stale in by_age[kept:]:
         shutil.rmtree(stale, ignore_errors=True)

@@ -1,9 +1,9 @@
-"""Cohorts and minibatches, the only place where a run's randomness is made.
+"""Random cohorts and minibatches: the only source of randomness in a run.
 
 Every draw is a pure function of (seed, round, client, step) through the counter-based generator
-Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011): the key is the seed, the counter says what is drawn.
-There is no state to carry, so a draw depends neither on the order of execution, nor on the number of
-threads, nor on which other clients were sampled, nor on the engine.
+Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011): the seed is the key, the other three form the counter.
+The generator has no state, so a draw does not depend on execution order, thread count, the other clients of
+the cohort, or the engine.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Word: TypeAlias = Any  # an unsigned number below 2³² held in 64 bits
 
 MASK = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
-COHORT = np.uint64(0xFFFFFFFF)  # the step number under which a round's cohort is drawn; no local step has it
-BLOCK, DRAWN = 64, 2**16  # rounds, and clients in all, whose cohorts are drawn together
+COHORT = np.uint64(0xFFFFFFFF)  # step number reserved for drawing a round's cohort
+BLOCK, DRAWN = 64, 2**16  # limits on the rounds, and on the total clients, drawn in one call
 
 
 @kernel
@@ -42,8 +42,8 @@ def philox(c0: Word, c1: Word, c2: Word, c3: Word, seed: Word) -> tuple[Word, Wo
 def draw(seed: Word, step: Word, client: Word, round: Word, identity: Array, chosen: Array) -> None:
     """Fill ``chosen`` with distinct entries of ``identity`` = (0, 1, …, n−1), all subsets equally likely.
 
-    A Fisher–Yates shuffle that stops after ``chosen.size`` swaps and then takes them back, so that
-    ``identity`` is as it was and the next draw costs O(chosen.size), not O(n).
+    A Fisher–Yates shuffle that stops after ``chosen.size`` swaps and then undoes them. ``identity`` is
+    unchanged, and the next draw costs O(chosen.size) instead of O(n).
     """
     n, b = identity.size, chosen.size
     swapped = np.empty(b, np.int64)
@@ -63,7 +63,7 @@ def draw(seed: Word, step: Word, client: Word, round: Word, identity: Array, cho
 
 
 def own_draws(name: ClientId, seed: int, *more: int) -> np.random.Generator:
-    """A client's generator for splits of its rows: by the seed and its id, whoever else takes part."""
+    """A client's generator for splits of its rows, keyed by the seed and the client's id only."""
     key = int.from_bytes(hashlib.blake2b(repr(name).encode(), digest_size=8).digest())
     return np.random.default_rng([seed, key, *more])
 
@@ -76,7 +76,7 @@ def draw_cohorts(seed: Word, first: int, identity: Array, chosen: Array) -> None
 
 
 def _drawn(seed: int, first: int, rounds: int, n_clients: int, size: int) -> npt.NDArray[np.int64]:
-    """The cohorts of so many rounds: for one, what stands around the draw takes longer than it."""
+    """The cohorts of ``rounds`` rounds from ``first``; one call for many rounds saves call overhead."""
     chosen = np.empty((rounds, size), np.int64)
     draw_cohorts(np.uint64(seed), first, np.arange(n_clients), chosen)
     chosen.sort(axis=1)
@@ -96,7 +96,7 @@ def cohort(seed: int, round: int, n_clients: int, size: int | None) -> npt.NDArr
 
 
 def forgotten_cohort(seed: int, round: int, n_clients: int, size: int | None) -> npt.NDArray[np.int64]:
-    """The same under a seed that serves one round, and is not kept."""
+    """As ``cohort``, for a secret seed used in one round only: the result is not cached."""
     if size is None or size >= n_clients:
         return np.arange(n_clients)
     return np.array(_drawn(seed, round, 1, n_clients, size)[0])
@@ -105,7 +105,7 @@ def forgotten_cohort(seed: int, round: int, n_clients: int, size: int | None) ->
 def minibatch(
     seed: int, round: int, client: int, step: int, n_rows: int, size: int | None
 ) -> npt.NDArray[np.int64]:
-    """The rows (0 … n_rows−1) of one local step, as every engine draws them; all when ``size`` is None."""
+    """The rows (0 … n_rows−1) of one local step, the same in every engine; all rows when ``size`` is None."""
     if size is None or size >= n_rows:
         return np.arange(n_rows)
     chosen = np.empty(size, np.int64)

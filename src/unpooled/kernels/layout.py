@@ -1,4 +1,4 @@
-"""How a model's coefficients and intercepts lie in the one flat vector that algorithms work on."""
+"""Layout of a model's coefficients and intercepts in the flat vector that algorithms work on."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from unpooled.kernels.arrays import Array, Float
 class Layout:
     """Coefficients of ``shape``, output by output, then ``n_intercepts`` intercepts.
 
-    A vector (p,) or the matrix (p1, p2) of a trace regression is flattened row by row (``order`` "C");
-    the (p, C) coefficients of C outputs lie class by class (``order`` "F"), so that x·w_c runs over
-    neighbours.
+    A vector (p,) or the matrix (p1, p2) of a trace regression is flattened row by row (``order`` "C"). The
+    (p, C) coefficients of C outputs are stored output by output (``order`` "F"), so that x·w_c reads
+    contiguous memory.
     """
 
     shape: tuple[int, ...]
@@ -39,7 +39,7 @@ class Layout:
 
     @property
     def n_outputs(self) -> int:
-        """The number C of margins a row has."""
+        """C, the number of margins per row."""
         return self.shape[1] if self.order == "F" else 1
 
     def pack(
@@ -49,7 +49,7 @@ class Layout:
         name: str = "w",
         intercept_name: str = "intercept",
     ) -> Float:
-        """The flat vector of (w, intercept); what is None is zero. The names are for complaints."""
+        """The flat vector of (w, intercept); None means zero. The names appear in error messages."""
         flat = np.zeros(self.size)
         if w is not None:
             w = np.asarray(w, dtype=np.float64)
@@ -67,7 +67,8 @@ class Layout:
         if intercept is not None:
             if self.n_intercepts == 0:
                 raise ValueError(
-                    f"{intercept_name} is given, but the problem has none: Problem(…, intercept=True)"
+                    f"{intercept_name} is given, but the problem has no intercept: use "
+                    "Problem(…, intercept=True)"
                 )
             b = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
             if b.shape != (self.n_intercepts,):
@@ -76,7 +77,7 @@ class Layout:
         return flat
 
     def unpack(self, flat: Array) -> tuple[Float, Float | float | None]:
-        """(w, intercept) of a flat vector; the intercept is a number for one output, None for none."""
+        """(w, intercept) of a flat vector; the intercept is a float for one output, None if there is none."""
         w = np.array(flat[: self.n_coefficients], dtype=np.float64).reshape(self.shape, order=self.order)
         if self.n_intercepts == 0:
             return w, None

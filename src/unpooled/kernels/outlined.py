@@ -1,11 +1,12 @@
-"""Kernels that are compiled once, by themselves, and called by name.
+"""Kernels that are compiled once, on their own, and called by name.
 
 What calls an ordinary kernel takes it in and optimises it anew, at each of the levels between an engine and a
 penalty's loops. That is worth it for short ones. A long one, marked ``@outlined(signature)``, is compiled for
 one set of argument types, and its callers hold no more than its name.
 
-Its address must be known to the process before a caller runs. When a caller is compiled, so is it; a mark on
-disk then tells other processes, before they read anything from there, to do the same (``find_named``).
+A process must know the symbol's address before a caller runs. Compiling a caller compiles the kernel and
+leaves a marker file on disk; other processes load all marked kernels before they read any cached code
+(``find_named``).
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from typing import Any
 
 from unpooled.kernels.compile import OPTIONS, Kernel, _cache_directory, _digest, _numba, compiles, kept
 
-_known: dict[str, Outlined] = {}  # by symbol
+_known: dict[str, OutlinedKernel] = {}  # by symbol
 
 
-class Outlined(Kernel):
+class OutlinedKernel(Kernel):
     """A kernel for one set of argument types, called by name."""
 
     def __init__(self, py_func: Callable[..., Any], signature: str, variant: str = ""):
@@ -39,13 +40,13 @@ class Outlined(Kernel):
 
     @functools.cached_property
     def function(self) -> Any:
-        """The dispatcher. What it calls by name is found first: it cannot be read without."""
+        """The dispatcher. Loads the kernels it calls by name first: cached code needs their addresses."""
         for called in _called(self) if compiles() else ():
             called.compiled  # noqa: B018
         return kept(self.py_func)
 
     def dispatcher(self, *args: Any) -> Any:
-        """The same for all arguments: there are no records among them."""
+        """The dispatcher; the arguments never hold records."""
         return self.function
 
     @functools.cached_property
@@ -61,7 +62,7 @@ class Outlined(Kernel):
 
     @property
     def source(self) -> Callable[..., Any]:
-        """A call by name."""
+        """A Python function that calls the kernel by name."""
         return self.callee.py_func  # type: ignore[no-any-return]
 
     @functools.cached_property
@@ -73,7 +74,7 @@ class Outlined(Kernel):
 
         directory = _marks()
         if directory:
-            directory.mkdir(parents=True, exist_ok=True)  # it may have been cleared away
+            directory.mkdir(parents=True, exist_ok=True)  # the cache may have been cleared
             (directory / self.symbol).touch()
         kind, symbol = self.compiled, self.symbol
 
@@ -87,28 +88,28 @@ class Outlined(Kernel):
         return _numba().njit(**OPTIONS)(lambda *args: call(args))
 
 
-def outlined(signature: str) -> Callable[[Callable[..., Any]], Outlined]:
+def outlined(signature: str) -> Callable[[Callable[..., Any]], OutlinedKernel]:
     """Mark a function of the numba subset as a kernel that is compiled by itself, for these arguments."""
-    return lambda py_func: Outlined(py_func, signature)
+    return lambda py_func: OutlinedKernel(py_func, signature)
 
 
-def for_floats(kernel: Kernel, signature: str) -> tuple[Outlined, ...]:
+def for_floats(kernel: Kernel, signature: str) -> tuple[OutlinedKernel, ...]:
     """A kernel apart for float32 and for float64, which ``{f}`` stands for in the signature."""
-    return tuple(Outlined(kernel.py_func, signature.format(f=f), f".{f}") for f in ("f4", "f8"))
+    return tuple(OutlinedKernel(kernel.py_func, signature.format(f=f), f".{f}") for f in ("f4", "f8"))
 
 
 def find_named() -> None:
-    """Compile, or read from disk, every kernel that a caller on disk may call by its name."""
+    """Compile, or read from disk, every kernel that cached code may call by name."""
     directory = _marks()
     for path in sorted(directory.iterdir()) if directory and directory.is_dir() else ():
-        if path.name not in _known and path.name.startswith("unpooled."):  # its module was not needed yet
+        if path.name not in _known and path.name.startswith("unpooled."):  # its module is not imported yet
             _import_for(path.name)
         if path.name in _known:
             _known[path.name].compiled  # noqa: B018
 
 
 def _import_for(symbol: str) -> None:
-    """The module that has it: the longest beginning of the name that is one."""
+    """Import the module that defines a symbol: the longest importable prefix of its name."""
     parts = symbol.split(".")
     for length in range(len(parts) - 1, 1, -1):
         with contextlib.suppress(ModuleNotFoundError):
@@ -116,11 +117,11 @@ def _import_for(symbol: str) -> None:
             return
 
 
-def _called(kernel: Kernel) -> Iterator[Outlined]:
+def _called(kernel: Kernel) -> Iterator[OutlinedKernel]:
     """The kernels apart that one calls, also through others."""
     for name in kernel.py_func.__code__.co_names:
         other = kernel.py_func.__globals__.get(name)
-        if isinstance(other, Outlined):
+        if isinstance(other, OutlinedKernel):
             yield other
         elif isinstance(other, Kernel):
             yield from _called(other)

@@ -1,4 +1,4 @@
-"""The weighted sum of uploads on all threads: imported when a sum is large enough, for it needs numba."""
+"""The weighted sum of uploads on all threads; imported only for large sums, as it imports numba."""
 
 from __future__ import annotations
 

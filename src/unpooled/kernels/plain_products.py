@@ -1,7 +1,7 @@
 """The two matrix products of a minibatch gradient, Z = XWᵀ and G = ZᵀX, and exponentials, in plain loops.
 
-``f_R_C`` works on R rows and C outputs at once. The sums over features vectorise, and R·C of them share their
-loads. Where the host's vectors are known, ``vector_products`` does the same faster.
+``f_R_C`` processes R rows and C outputs at once. The sums over features vectorise, and R·C sums share their
+loads. ``vector_products`` is the faster SIMD version for supported hosts.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from unpooled.kernels.compile import kernel
 def margins(X: Array, batch: Array, w: Array, Z: Array) -> None:
     """Z[i, c] ← x_i·w_c for the rows i of the batch.
 
-    In blocks of five rows and two outputs: ten sums run side by side in registers, and seven loads
-    feed ten multiplications. What is left over goes in thinner blocks.
+    Blocks of five rows and two outputs keep ten sums in registers, and seven loads feed ten
+    multiplications. Smaller blocks handle the remainder.
     """
     p, n_outputs = X.shape[1], Z.shape[1]
     fives, pairs = batch.size - batch.size % 5, n_outputs - n_outputs % 2

@@ -1,4 +1,4 @@
-"""XW and XᵀZ of whole data sets in double precision, without a copy of X in another precision or layout."""
+"""XW and XᵀZ of a whole data set in double precision, without copying X to another precision or layout."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Rows of a design matrix as records for compiled code: margins Xw and the adjoint Xᵀr on a minibatch.
+"""Rows of a design matrix as records for compiled code: margins Xw and the adjoint Xᵀr of a minibatch.
 
-Parameters are one flat vector: the coefficients output by output (p numbers for each of the C outputs),
-then, where the problem has intercepts, C of them. A margin is z_c = x·w_c + b_c.
+The parameters are one flat vector: the coefficients output by output (p numbers for each of the C outputs),
+followed by C intercepts if the problem has intercepts. A margin is z_c = x·w_c + b_c.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ dense_adjoint = vectorised(blocks.adjoint)
 
 
 class DenseRows(NamedTuple):
-    """Rows of a dense (N, p) array; rows that are matrices are flattened."""
+    """Rows of a dense (N, p) array; matrix-valued rows are flattened."""
 
     X: Array
     y: Array
-    weight: Array  # of mean one inside each client, or empty
+    weight: Array  # mean one within each client; empty for equal weights
 
     @kernel
     def margins(self, batch: Array, w: Array, Z: Array) -> None:
@@ -33,7 +33,7 @@ class DenseRows(NamedTuple):
 
     @kernel
     def adjoint(self, batch: Array, Z: Array, G: Array) -> None:
-        """G_c ← Σ_i Z[i, c] x_i, and the intercepts' part Σ_i Z[i, c]."""
+        """G_c ← Σ_i Z[i, c] x_i, and Σ_i Z[i, c] for the intercepts."""
         dense_adjoint(self.X, batch, Z, G)
         sum_residuals(Z, Z.shape[1] * self.X.shape[1], G)
 
@@ -62,7 +62,7 @@ class SparseRows(NamedTuple):
 
     @kernel
     def adjoint(self, batch: Array, Z: Array, G: Array) -> None:
-        """G_c ← Σ_i Z[i, c] x_i, and the intercepts' part Σ_i Z[i, c]."""
+        """G_c ← Σ_i Z[i, c] x_i, and Σ_i Z[i, c] for the intercepts."""
         p, n_outputs = self.n_columns, Z.shape[1]
         G[:] = 0
         for i in range(batch.size):
@@ -75,7 +75,7 @@ class SparseRows(NamedTuple):
 
 @kernel
 def add_intercepts(w: Array, n_coefficients: int, Z: Array) -> None:
-    """Z[:, c] += b_c where w carries intercepts behind its coefficients."""
+    """Z[:, c] += b_c if w holds intercepts after its coefficients."""
     if w.size > n_coefficients:
         for i in range(Z.shape[0]):
             for c in range(Z.shape[1]):
@@ -84,7 +84,7 @@ def add_intercepts(w: Array, n_coefficients: int, Z: Array) -> None:
 
 @kernel
 def sum_residuals(Z: Array, n_coefficients: int, G: Array) -> None:
-    """The intercepts' gradients Σ_i Z[i, c], where G has room for them."""
+    """Write the intercepts' gradients Σ_i Z[i, c] if G has entries for them."""
     if G.size > n_coefficients:
         for c in range(Z.shape[1]):
             total = Z.dtype.type(0)

@@ -1,7 +1,7 @@
-"""Vectors of the host as LLVM instructions, for the micro-kernels that plain loops do not reach the speed of.
+"""SIMD vectors as LLVM instructions, for micro-kernels that are faster than plain loops.
 
-Everything is written once for float32 and float64 and for any width (AVX2, AVX-512, NEON). Only compiled
-code comes here, so that numba may be imported.
+One source serves float32 and float64 and every vector width (AVX2, AVX-512, NEON). This module is imported
+only while kernels compile, so it may import numba.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from unpooled.kernels.numba_internals import array_of, host, tools
 INT32, INT64 = ir.IntType(32), ir.IntType(64)
 
 
-REGISTERS = {0: 0, 16: 32, 32: 16, 64: 32}  # by the bytes of a vector: none, NEON, AVX2, AVX-512
+REGISTERS = {0: 0, 16: 32, 32: 16, 64: 32}  # registers by vector size in bytes: none, NEON, AVX2, AVX-512
 
 
 @functools.cache
 def width() -> int:
-    """The bytes of a vector that numba compiles for; 0 where the plain loops are to run.
+    """The vector size in bytes that numba compiles for; 0 to use the plain loops.
 
-    From the features that numba's cache on disk is keyed by, so that no other host reads this one's code.
-    The environment variable UNPOOLED_SIMD overrides it: "off", or a number of bytes (LLVM splits what is too
-    wide for the host). It has a cache of its own.
+    It follows from the CPU features that key numba's cache on disk, so another host never loads this host's
+    code. The environment variable UNPOOLED_SIMD overrides it: "off", or a number of bytes (LLVM splits
+    vectors that are too wide for the host). Each setting has its own cache.
     """
     asked = os.environ.get("UNPOOLED_SIMD")
     if asked:
@@ -44,12 +44,12 @@ def width() -> int:
 
 
 def block() -> tuple[int, int]:
-    """(long, short) side of a register block: with their operands, long·short sums fill the registers."""
+    """The (long, short) sides of a register block: long·short sums and their operands fill the registers."""
     return (5, 5) if REGISTERS[width()] == 32 else (5, 2)
 
 
 def fits(*kinds: Any) -> bool:
-    """Whether there are vectors for arguments of these types: contiguous arrays, floats of one kind."""
+    """Whether SIMD versions support these argument types: contiguous arrays of one float type."""
     arrays = [kind for kind in kinds if isinstance(kind, types.Array)]
     floats = {array.dtype for array in arrays if isinstance(array.dtype, types.Float)}
     return (
@@ -60,7 +60,7 @@ def fits(*kinds: Any) -> bool:
 
 
 class Vectors:
-    """Writes the instructions on vectors of one type at the place where ``builder`` stands."""
+    """Emit instructions on vectors of one type at the position of ``builder``."""
 
     def __init__(self, context: Any, builder: Any, dtype: Any):
         self.context, self.builder = context, builder
@@ -77,15 +77,15 @@ class Vectors:
         return array_of(self.context, self.builder, kind, value)
 
     def constant(self, number: float) -> Any:
-        """All lanes this number."""
+        """A vector with this number in all lanes."""
         return ir.Constant(self.type, [number] * self.lanes)
 
     def integer(self, number: int) -> Any:
-        """All lanes this whole number, as wide as the floats."""
+        """A vector with this integer in all lanes, of the same width as the floats."""
         return ir.Constant(self.integers, [number] * self.lanes)
 
     def spread(self, x: Any, vector: Any = None) -> Any:
-        """All lanes x."""
+        """A vector with x in all lanes."""
         undefined = ir.Constant(vector or self.type, ir.Undefined)
         first = self.builder.insert_element(undefined, x, ir.Constant(INT32, 0))
         return self.builder.shuffle_vector(
@@ -93,14 +93,14 @@ class Vectors:
         )
 
     def first(self, count: Any) -> Any:
-        """Flags that are set in the first ``count`` lanes."""
+        """A mask of the first ``count`` lanes."""
         numbers = ir.VectorType(INT64, self.lanes)
         return self.builder.icmp_signed(
             "<", ir.Constant(numbers, list(range(self.lanes))), self.spread(count, numbers)
         )
 
     def load(self, pointer: Any, offset: Any, mask: Any = None) -> Any:
-        """The vector at pointer + offset; zero in the lanes that the mask leaves out."""
+        """The vector at pointer + offset; zero in masked-out lanes."""
         address = self._address(pointer, offset)
         if mask is None:
             loaded = self.builder.load(address)

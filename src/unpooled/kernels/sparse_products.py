@@ -1,6 +1,6 @@
-"""The two products of a minibatch gradient for sparse rows and coefficients that lie feature by feature.
+"""The products of a minibatch gradient for sparse rows and coefficients in feature-major order, with SIMD.
 
-A non-zero x_ij is spread over the lanes and multiplies the coefficients of feature j, w[jS …], which take up
+A non-zero x_ij is broadcast to all lanes and multiplies the coefficients w[jS …] of feature j, which occupy
 whole vectors: S is the number C of outputs, rounded up. Only Z, which has C columns, needs a mask, for the
 last vector of a row.
 """
@@ -19,12 +19,12 @@ from unpooled.kernels.outlined import for_floats
 from unpooled.kernels.simd import INT64, Vectors, index, width
 
 WIDTH = width()
-MOST = 8  # vectors of outputs at once: their sums stay in registers
-UNROLLED = 4  # non-zeros of ``sparse_adjoint`` that are under way at once
+MOST = 8  # vectors of outputs per block: their sums stay in registers
+UNROLLED = 4  # unroll factor over the non-zeros of ``sparse_adjoint``
 
 
 def _row_of(vectors: Vectors, columns: Any, numbers: Any, q: Any, base: Any, stride: Any) -> Any:
-    """Where the coefficients of non-zero q's feature begin."""
+    """The address of the coefficients of non-zero q's feature."""
     builder = vectors.builder
     widen = builder.sext if columns.dtype.signed else builder.zext
     column = widen(builder.load(builder.gep(numbers, [q])), INT64)
@@ -32,9 +32,9 @@ def _row_of(vectors: Vectors, columns: Any, numbers: Any, q: Any, base: Any, str
 
 
 def _sums(n_vectors: int) -> Any:
-    """The micro-kernel of ``sparse_margins`` for so many vectors of outputs.
+    """The micro-kernel of ``sparse_margins`` for ``n_vectors`` vectors of outputs.
 
-    Few sums would wait for each other: then several non-zeros have sums of their own.
+    With few sums the additions would form a dependency chain, so several non-zeros get sums of their own.
     """
     at_once = max(1, MOST // n_vectors)
 

@@ -1,8 +1,8 @@
-"""The products of a minibatch gradient, Z = XWᵀ and G = ZᵀX, and exponentials, in explicit vectors.
+"""The products of a minibatch gradient, Z = XWᵀ and G = ZᵀX, and exponentials, with SIMD instructions.
 
-``dots`` and ``outer`` are the micro-kernels: a block of sums that stays in registers while what it sums over
-streams by. ``margins`` and ``adjoint`` cover the matrices with such blocks. ``blocks`` has the same in plain
-loops. ``sparse_products`` has those of sparse rows.
+``dots`` and ``outer`` are the micro-kernels: a block of sums stays in registers while their operands stream
+through. ``margins`` and ``adjoint`` tile the matrices with such blocks. ``plain_products`` is the same in
+plain loops, ``sparse_products`` the same for sparse rows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from unpooled.kernels.simd import INT64, Vectors, block, index, width
 
 LONG, SHORT = block()
 WIDTH = width()
-PANEL = 3200  # bytes of a row that ``margins`` works on at a time: LONG such pieces stay in the L1 cache
+PANEL = 3200  # bytes of a row per panel of ``margins``: LONG panels fit in the L1 cache
 
 
 def _dots(n_rows: int, n_outputs: int, n_vectors: int = 1) -> Any:
-    """The micro-kernel of ``margins`` for so many rows, outputs and vectors of features at once."""
+    """The micro-kernel of ``margins`` for a block of rows, outputs and vectors of features."""
 
     @intrinsic
     def dots(typing: Any, X: Any, batch: Any, i: Any, w: Any, c: Any, j: Any, stop: Any, Z: Any) -> Any:
@@ -83,7 +83,7 @@ def _dots(n_rows: int, n_outputs: int, n_vectors: int = 1) -> Any:
 
 
 def _outer(n_outputs: int, n_vectors: int, masked: bool = False) -> Any:
-    """The micro-kernel of ``adjoint`` for so many outputs and vectors of features at once."""
+    """The micro-kernel of ``adjoint`` for a block of outputs and vectors of features."""
 
     @intrinsic
     def outer(typing: Any, X: Any, batch: Any, Z: Any, c: Any, j: Any, G: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The weighted sum of uploads, client after client: neither threads nor parts of a cohort change a bit."""
+"""The weighted sum of uploads, in client order: the bits depend neither on threads nor on batching."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import in_order, kernel
 
-PIECE = 4096  # coordinates at a time, which stay in the cache while the clients' stream by
-HUGE = 1e100  # an upload beyond this is on its way to infinity
-LARGE = 2**18  # numbers in all, from which on other threads are woken
+PIECE = 4096  # coordinates per piece: a piece of the sum stays in cache while uploads stream through
+HUGE = 1e100  # an upload beyond this is diverging
+LARGE = 2**18  # total numbers from which several threads are used
 
 
 def add_weighted(mean: Array, weights: Array, up: Array) -> None:
@@ -25,26 +25,26 @@ def add_weighted(mean: Array, weights: Array, up: Array) -> None:
 
 @kernel
 def add_here(mean: Array, weights: Array, up: Array) -> None:
-    """Piece by piece."""
+    """Add all pieces on one thread."""
     for k in range(n_pieces(mean)):
         add_piece(mean, weights, up, k)
 
 
 @functools.cache
 def compiled_here() -> Any:
-    """``add_here``, looked up once."""
+    """The compiled ``add_here``, cached."""
     return add_here.dispatcher()
 
 
 @kernel
 def n_pieces(mean: Array) -> Any:
-    """The pieces of all vectors."""
+    """The number of pieces of all vectors."""
     return mean.shape[0] * ((mean.shape[1] + PIECE - 1) // PIECE)
 
 
 @kernel
 def add_piece(mean: Array, weights: Array, up: Array, k: int) -> None:
-    """Piece k, of four clients at a time: memory then answers to four requests at once."""
+    """Add piece k, four clients at a time to overlap their memory reads."""
     i, first = k % mean.shape[0], k // mean.shape[0] * PIECE
     stop, fours = first + PIECE, weights.size - weights.size % 4
     for s in range(0, fours, 4):
@@ -72,9 +72,9 @@ def add_one(out: Array, weight: float, x: Array) -> None:
 
 @kernel
 def all_sound(up: Array) -> bool:
-    """Whether every number is finite and not absurdly large (NaN fails the comparison).
+    """Whether every number is below ``HUGE`` in size (NaN fails the comparison).
 
-    All are looked at, none is waited for: loops that may end early are not made of vectors.
+    The loop has no early exit, so that it vectorises.
     """
     unsound = 0
     for i in range(up.shape[0]):
@@ -85,7 +85,7 @@ def all_sound(up: Array) -> bool:
 
 @kernel
 def add_rows(total: Array, weights: Array, rows: Array) -> None:
-    """total ← total + Σ_s weights[s] rows[s], row after row."""
+    """total ← total + Σ_s weights[s] rows[s], in order."""
     for s in range(weights.size):
         for q in range(total.size):
             total[q] += weights[s] * rows[s, q]

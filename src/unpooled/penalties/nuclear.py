@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
-from unpooled.kernels.linalg.singular import MODERATE, shrunk
-from unpooled.kernels.linalg.truncated import shrunk_partially
+from unpooled.kernels.linalg.singular_values import MODERATE, shrunk
+from unpooled.kernels.linalg.truncated_svd import shrunk_partially
 from unpooled.penalties.base import Order, Penalty, constrained_prox, subgradient
 from unpooled.penalties.inputs import finite_array, finite_number, flat, number, positive_number
 from unpooled.penalties.multipliers import norm2

@@ -23,8 +23,8 @@ import numpy as np
 
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
-from unpooled.kernels.linalg.anderson import extrapolate
-from unpooled.kernels.linalg.singular import nuclear_norm, shrunk
+from unpooled.kernels.linalg.extrapolation import extrapolate
+from unpooled.kernels.linalg.singular_values import nuclear_norm, shrunk
 
 MEMORY = 8
 MAX_STEPS = 2000

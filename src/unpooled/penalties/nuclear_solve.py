@@ -18,7 +18,7 @@ import numpy as np
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
 from unpooled.kernels.linalg.roots import Bracket, chord, narrowed
-from unpooled.kernels.linalg.singular import nuclear_norm, shrunk
+from unpooled.kernels.linalg.singular_values import nuclear_norm, shrunk
 from unpooled.kernels.outlined import outlined
 from unpooled.penalties.multipliers import EMPTY, norm2
 from unpooled.penalties.nuclear_ball import certified_gap, first_multiplier, in_radius

@@ -1,4 +1,4 @@
-"""Preprocessing without pooling: each site answers with summaries of its rows, counted in a ledger."""
+"""Preprocessing without pooling: each site sends summaries of its rows, recorded in a ledger."""
 
 from unpooled.preprocessing.encode import Encoded, encode
 from unpooled.preprocessing.levels import Levels, agree_levels

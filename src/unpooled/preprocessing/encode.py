@@ -12,7 +12,7 @@ from unpooled._validation import float_dtype, listing
 from unpooled.data.federated import FederatedData
 from unpooled.kernels.arrays import Float
 from unpooled.preprocessing.levels import OTHER, Categories, Levels, agree_levels
-from unpooled.preprocessing.sites import Sites
+from unpooled.preprocessing.site_frames import SiteFrames
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +75,7 @@ def encode(
     that are not numbers. ``target`` and ``sample_weight`` name columns; the others are features, in the order
     of the frame. ``allow_missing`` accepts NaN in the numeric ones, for ``prepare``.
     """
-    sites = Sites.of(frames, client)
+    sites = SiteFrames.of(frames, client)
     special = [target] + ([] if sample_weight is None else [sample_weight])
     for name in special:
         if name not in sites.names:
@@ -122,5 +122,5 @@ def _part(own: Categories | None, name: Any, values: Any, where: str, unknown: s
     return np.asarray(values, dtype=np.float64)[:, None]
 
 
-def _is_numeric(sites: Sites, name: Any) -> bool:
+def _is_numeric(sites: SiteFrames, name: Any) -> bool:
     return all(float_dtype(np.asarray(frame[name].to_numpy()).dtype) is not None for frame in sites.frames)

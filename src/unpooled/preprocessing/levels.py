@@ -1,7 +1,7 @@
-"""Levels of categorical columns, agreed over sites: the union of what sites report.
+"""Agree on the levels of categorical columns: the union of the levels that sites report.
 
-It takes one round; a second where a site has levels too rare to name: it is told the union, and says whether
-any of its rows falls outside. Only then is there a level "other".
+This takes one round, or two if a site has levels too rare to name: that site then receives the union and
+answers whether any of its rows has another level. Only then is there a level "other".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from unpooled._ledger import Ledger, Traffic
 from unpooled._validation import listing
 from unpooled._wording import counted
 from unpooled.kernels.arrays import Array, Float
-from unpooled.preprocessing.sites import Sites
+from unpooled.preprocessing.site_frames import SiteFrames
 
 OTHER = "other"
 MISSING = "missing"
@@ -47,7 +47,7 @@ class Categories:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """One name a dummy."""
+        """One name per dummy column."""
         return tuple(f"{self.name}={level}" for level in self.dummies)
 
     def one_hot(self, values: Array, where: str, unknown: str = "error") -> Float:
@@ -71,7 +71,7 @@ class Categories:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """What ``agree_levels`` found, column by column."""
+    """The result of ``agree_levels``, column by column."""
 
     columns: tuple[Categories, ...]
     ledger: Ledger
@@ -118,7 +118,7 @@ def agree_levels(
         raise ValueError(f"rare must be 'other', 'refuse' or 'keep', got {rare!r}")
     if isinstance(min_rows, bool) or not isinstance(min_rows, int | np.integer) or min_rows < 0:
         raise ValueError(f"min_rows must be a whole number ≥ 0, got {min_rows!r}")
-    sites = frames if isinstance(frames, Sites) else Sites.of(frames, client)
+    sites = frames if isinstance(frames, SiteFrames) else SiteFrames.of(frames, client)
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of columns, got the single string {columns!r}")
     for name in [*columns, *(reference if isinstance(reference, Mapping) else ())]:
@@ -157,13 +157,13 @@ def agree_levels(
 
 
 def _more(traffic: Traffic, levels: set[Any], flags: int, times: int) -> Traffic:
-    """The traffic with the names of levels and some bytes for yes or no, so many times."""
+    """Add the names of levels and one byte per yes/no flag to the traffic, ``times`` times."""
     size = sum(len(str(_word(level)).encode()) for level in levels)
     return Traffic(traffic.floats + times * (len(levels) + flags), traffic.bytes + times * (size + flags))
 
 
 def reported(values: list[Any], min_rows: int, rare: str) -> tuple[set[Any], int]:
-    """The levels that a site names, and how many it does not name."""
+    """The levels that a site names, and the number of levels that it withholds."""
     counts = Counter(values)
     if rare == "keep":
         return set(counts), 0

@@ -14,7 +14,7 @@ from unpooled._wording import numbered
 from unpooled.data.federated import FederatedData
 from unpooled.preprocessing.moments import Moments, constant_columns, moments
 from unpooled.preprocessing.prepared import Prepared
-from unpooled.preprocessing.rows import transformed
+from unpooled.preprocessing.transform import transformed
 
 POLICIES = ("refuse", "mean")
 

@@ -13,8 +13,8 @@ from unpooled._validation import Rows, as_features, check_features, float_dtype,
 from unpooled.data.federated import FederatedData
 from unpooled.exact.path import Path
 from unpooled.kernels.arrays import Float
-from unpooled.preprocessing.rows import transformed
 from unpooled.preprocessing.site_intercepts import SiteIntercepts, site_intercepts
+from unpooled.preprocessing.transform import transformed
 from unpooled.problem import Problem
 
 

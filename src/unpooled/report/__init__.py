@@ -2,6 +2,6 @@
 
 from unpooled.report.build import experiment_report, write_report
 from unpooled.report.grouping import grouped
-from unpooled.report.study import study_report
+from unpooled.report.sweep_report import study_report
 
 __all__ = ["experiment_report", "grouped", "study_report", "write_report"]

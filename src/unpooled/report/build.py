@@ -20,7 +20,7 @@ from unpooled.experiments.experiment import Experiment
 from unpooled.experiments.sources import Split
 from unpooled.experiments.verdict import Verdict
 from unpooled.kernels.arrays import Array
-from unpooled.report import headline, palette, sections, tables
+from unpooled.report import palette, sections, sentences, tables
 from unpooled.report.payload import payload
 from unpooled.report.plot import LINEAR
 from unpooled.runs.run import Run
@@ -72,16 +72,16 @@ def write_report(
         groups, labels=labels, log=log, references=references, reference_label=reference_label, truth=truth,
         image=image, metric=metric,
     )  # fmt: skip
-    leading = headline.leader(groups, metric, label)
+    leading = sentences.leader(groups, metric, label)
     return render(
         path,
         {
             "title": escape(title),
             "subtitle": f'<p class="subtitle">{escape(subtitle)}</p>' if subtitle else "",
-            "headline": escape(headline.headline(verdict, groups)),
-            "judged": escape(headline.judged(verdict)),
+            "headline": escape(sentences.headline(verdict, groups)),
+            "judged": escape(sentences.judged(verdict)),
             "leader": escape(leading),
-            "troubles": sections.troubles(headline.troubles(groups)),
+            "troubles": sections.troubles(sentences.troubles(groups)),
             "progress": "Progress",
             "facts": sections.facts(groups),
             "estimate": sections.estimate(data["estimate"], truth is not None),

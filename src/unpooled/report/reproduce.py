@@ -1,4 +1,4 @@
-"""Reproduce an experiment: run what is to run, judge it, and leave runs, tables, figures and a report."""
+"""Reproduce an experiment: run it, judge it, and write runs, tables, figures and a report."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from rich.console import Console
 
 from unpooled._interrupt import Interrupt, recorded
 from unpooled._wording import counted
-from unpooled.experiments import console, history
+from unpooled.experiments import console, csv_files
 from unpooled.experiments.experiment import Experiment, available, read
 from unpooled.experiments.jobs import Job, method_jobs, point_jobs, split
-from unpooled.experiments.study import Study, is_study, read_study
-from unpooled.experiments.sweep import lines
+from unpooled.experiments.sweep import SweepStudy, is_study, lines, read_study
 from unpooled.experiments.verdict import judge
 from unpooled.experiments.workers import carry_out
 from unpooled.runs.run import Run
@@ -31,8 +30,8 @@ class NoDataError(Exception):
 
 
 @dataclass(frozen=True)
-class Request:
-    """What was asked for on the command line."""
+class ReproduceOptions:
+    """The command-line options of ``unpooled reproduce``."""
 
     quick: bool = False
     seeds: int | None = None
@@ -57,7 +56,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an experiment."""
+    """The outcome of an experiment."""
 
     name: str
     sentence: str  # the verdict
@@ -65,7 +64,7 @@ class Outcome:
     page: Path
 
 
-def reproduce(name: str, request: Request, out: Console) -> Outcome:
+def reproduce(name: str, request: ReproduceOptions, out: Console) -> Outcome:
     """Run the experiment of this name. Raises ``ValueError``, ``NoDataError`` or ``KeyboardInterrupt``.
 
     Runs that were under way at an interrupt are saved.
@@ -91,7 +90,9 @@ def known_methods(name: str, honest: bool) -> list[str]:
     return list(known)
 
 
-def _experiment(experiment: Experiment, request: Request, out: Console, interrupt: Interrupt) -> Outcome:
+def _experiment(
+    experiment: Experiment, request: ReproduceOptions, out: Console, interrupt: Interrupt
+) -> Outcome:
     everything = [*experiment.methods, *(experiment.honest if request.honest else ())]
     chosen = [method for method in request.methods or everything if method in everything]
     options = {**experiment.options, **(experiment.quick if request.quick else {})}
@@ -114,7 +115,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console, interrup
     verdict = judge(experiment, runs, lambda seed: split(experiment.name, seed, request.data))
     console.show_verdict(out, experiment, runs, verdict)
     out.print(f"Runs: {folder.resolve()}", soft_wrap=True)
-    table = history.write_history(folder / "history.csv", runs)
+    table = csv_files.write_history(folder / "history.csv", runs)
     out.print(f"History: {table.resolve()}", soft_wrap=True)
     with _figures(out):
         from unpooled.report.plot import experiment_figure, weights_figure
@@ -143,7 +144,7 @@ def _experiment(experiment: Experiment, request: Request, out: Console, interrup
     return Outcome(experiment.name, verdict.sentence, verdict.passes if verdict.comparisons else None, page)
 
 
-def _study(study: Study, request: Request, out: Console, interrupt: Interrupt) -> Outcome:
+def _study(study: SweepStudy, request: ReproduceOptions, out: Console, interrupt: Interrupt) -> Outcome:
     folder = request.out / study.name
     methods = request.methods or known_methods(study.name, honest=False)
     todo = point_jobs(study, methods, request.seeds, request.quick, folder, request.resume)
@@ -160,7 +161,7 @@ def _study(study: Study, request: Request, out: Console, interrupt: Interrupt) -
                 runs.setdefault((job.method, job.index), []).append(done[job])
         found += lines(sweep, runs)
     console.show_lines(out, found)
-    table = history.write_results(folder / "results.csv", found)
+    table = csv_files.write_results(folder / "results.csv", found)
     out.print(f"Runs: {folder.resolve()}\nResults: {table.resolve()}", soft_wrap=True)
     with _figures(out):
         from unpooled.report.plot import study_figure
@@ -177,12 +178,14 @@ def _study(study: Study, request: Request, out: Console, interrupt: Interrupt) -
     return Outcome(study.name, console.slopes_sentence(found), all(line.holds for line in found), page)
 
 
-def _carry_out(todo: Sequence[J], request: Request, out: Console, interrupt: Interrupt) -> dict[J, Run]:
+def _carry_out(
+    todo: Sequence[J], request: ReproduceOptions, out: Console, interrupt: Interrupt
+) -> dict[J, Run]:
     """All jobs with their runs; says what each cost, or how many are done where there are many."""
     done: dict[J, Run] = {}
     interrupt.check()
     with (
-        console.Tally(out, len(todo), alone=request.jobs == 1) as tally,
+        console.RunProgress(out, len(todo), alone=request.jobs == 1) as tally,
         contextlib.closing(carry_out(todo, request.jobs)) as work,
     ):
         for job, run in work:
@@ -198,4 +201,4 @@ def _figures(out: Console) -> Iterator[None]:
     try:
         yield
     except ImportError:
-        out.print("No figure: matplotlib is missing, pip install 'unpooled\\[plot]' brings it")
+        out.print("No figures: matplotlib is not installed (pip install 'unpooled\\[plot]')")

@@ -7,7 +7,7 @@ import numpy as np
 from unpooled._wording import numbered
 from unpooled.data.federated import FederatedData
 from unpooled.kernels.arrays import Float
-from unpooled.preprocessing.rows import transformed
+from unpooled.preprocessing.transform import transformed
 from unpooled.study.agreement import Agreement
 from unpooled.study.config import Study, StudyError
 from unpooled.study.rare import without_rare_levels

@@ -33,7 +33,7 @@ class Accountant:
     is_amplified: bool = True
 
     def epsilon(self, noise_multiplier: float, rounds: int) -> float:
-        """What so many rounds cost."""
+        """The ε of ``rounds`` rounds."""
         if rounds == 0:
             return 0.0
         plain = _gaussian(noise_multiplier / 2.0 / math.sqrt(rounds), self.delta)
@@ -42,7 +42,7 @@ class Accountant:
         return min(plain, _sampled(noise_multiplier / 2.0, self.n_clients, self.cohort, rounds, self.delta))
 
     def noise_multiplier(self, epsilon: float, rounds: int) -> float:
-        """The smallest multiplier, up to ``PRECISION``, at which so many rounds cost at most ``epsilon``."""
+        """The smallest multiplier, up to ``PRECISION``, at which ``rounds`` cost at most ``epsilon``."""
         enough = 2.0 * math.sqrt(rounds) * float(_dp_accounting().get_sigma_gaussian(epsilon, self.delta))
         while self.epsilon(enough, rounds) > epsilon:  # by a rounding error
             enough *= 1.0 + 1e-9

@@ -1,4 +1,4 @@
-"""Randomness that privacy rests on: who knows a run's seed, or its file, must not be able to repeat it.
+"""Secret randomness for privacy: a run's seed, or its saved file, must not suffice to repeat it.
 
 Every draw comes fresh from the operating system's cryptographic generator; no key is kept and nothing is
 written anywhere. Under a ``seed``, for tests, it is the output of SHAKE-256 of the seed and what is drawn
@@ -19,12 +19,12 @@ from unpooled.kernels.draws import forgotten_cohort
 
 @dataclass(frozen=True)
 class Secret:
-    """Draws that nobody can repeat; with a ``seed`` everybody can, and nothing is private."""
+    """Draws that cannot be repeated; with a ``seed`` (for tests) they can, and nothing is private."""
 
     seed: int | None = None
 
     def _words(self, purpose: str, round: int, count: int) -> Array:
-        """So many random 64-bit words."""
+        """``count`` random 64-bit words."""
         if self.seed is None:
             return np.frombuffer(os.urandom(8 * count), np.uint64)
         stream = hashlib.shake_256(f"{self.seed} {purpose} {round}".encode())

@@ -46,10 +46,10 @@ class PrivateMean:
         return self.secret.cohort(round, self.accountant.n_clients, self.accountant.cohort)
 
     def weights(self, present: Array) -> tuple[Array, float]:
-        """1/S for each who took part, whatever its π_k; and S/K.
+        """1/S for each participating client, regardless of π_k; and S/K.
 
-        Who of the S did not take part counts as zero: with a larger weight for the others, the noise would be
-        too small.
+        A client of the cohort that does not participate counts as zero: a larger weight for the others would
+        make the noise too small.
         """
         size = self.accountant.cohort
         return np.full(len(present), 1.0 / size), size / self.accountant.n_clients
@@ -69,7 +69,7 @@ class PrivateMean:
         return self.accountant.rounds_within(float(self.asked.epsilon), self.noise_multiplier, most)
 
     def epsilon(self, rounds: int) -> float:
-        """What so many rounds in all cost."""
+        """The ε of ``rounds`` rounds in total."""
         return self.accountant.epsilon(self.noise_multiplier, rounds)
 
     def ended(self, last: int, rounds: int) -> str:
@@ -80,7 +80,7 @@ class PrivateMean:
         )
 
     def spent(self, rounds: int) -> Spent:
-        """The account after so many rounds in all."""
+        """The privacy spent after ``rounds`` rounds in total."""
         clipped, not_finite = -1, -1
         if self.asked.history:
             done = [counts for round, counts in self.counts.items() if round < rounds]
@@ -101,7 +101,7 @@ class PrivateMean:
         )
 
     def choices(self, pi: Array, rounds: int) -> list[str]:
-        """Sentences about what was chosen for a new run."""
+        """Notes on the choices made for a new run."""
         said = []
         if self.asked.noise_multiplier is None:
             said.append(

@@ -36,11 +36,11 @@ class Spent:
         return f"NOT private, noise_seed is known; were it secret: {account}" if self.is_seeded else account
 
     def notes(self) -> list[str]:
-        """What who runs it should know."""
+        """Notes for the run's summary."""
         said = [
             f"privacy: {self}",
-            "this is about w and intercept: the history, counts of clipped uploads and the saved run come "
-            "from the rows without noise, and are for who may see these",
+            "this covers w and intercept only: the history, the counts of clipped uploads and the saved run "
+            "are computed from the rows without noise; share them only with people who may see the rows",
         ]
         if self.clipped < 0 or not self.uploads:
             return said

@@ -1,8 +1,9 @@
-"""Data to try things on: synthetic data with a known truth, and real data with real clients."""
+"""Example data: synthetic data with a known truth, and real data with real clients."""
 
 from unpooled.data.datasets.digits import digits_by_form
 from unpooled.data.datasets.femnist import femnist
 from unpooled.data.datasets.leaf import load_leaf
+from unpooled.data.datasets.mnist import mnist_by_writer
 from unpooled.data.datasets.synthetic import (
     gaussian_start,
     low_rank_regression,
@@ -10,7 +11,6 @@ from unpooled.data.datasets.synthetic import (
     sparse_regression,
 )
 from unpooled.data.datasets.tff import load_tff
-from unpooled.data.datasets.writers import mnist_by_writer
 
 __all__ = [
     "digits_by_form",

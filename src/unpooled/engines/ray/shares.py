@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from unpooled.data.client import row_slice
+from unpooled.data.client_view import row_slice
 from unpooled.data.federated import FederatedData
 
 

@@ -21,9 +21,9 @@ import numpy as np
 
 from unpooled._validation import is_mapped
 from unpooled.algorithms.base import Algorithm
-from unpooled.data.curvature import curvature_shares
 from unpooled.data.curvature_products import client_products
 from unpooled.data.federated import FederatedData
+from unpooled.data.row_curvature import curvature_shares
 from unpooled.engines.base import Task
 from unpooled.engines.local.columns.layouts import SEVERAL, flat_rows, laid_out, tally
 from unpooled.engines.local.loops import Loops, Round, loop_rows

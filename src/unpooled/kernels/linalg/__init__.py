@@ -1,1 +1,1 @@
-"""Small dense linear algebra that compiled code calls: roots, eigenvectors, singular values, Lanczos."""
+"""Linear algebra for compiled code: roots, eigenvectors, singular values, Lanczos, Anderson extrapolation."""

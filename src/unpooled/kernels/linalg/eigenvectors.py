@@ -1,8 +1,8 @@
-"""Eigenvectors of a small symmetric matrix, in plain loops: faster than LAPACK below some hundred rows.
+"""Eigenvectors of a small symmetric matrix in plain loops, faster than LAPACK below a few hundred rows.
 
 Householder reflections make the matrix tridiagonal, implicit QL steps make it diagonal (Wilkinson, Reinsch,
-*Linear Algebra*, 1971). An off-diagonal entry counts as zero once it is a rounding error of the whole matrix:
-whoever needs more than that polishes the result (``jacobi``).
+*Linear Algebra*, 1971). An off-diagonal entry counts as zero once it is a rounding error relative to the
+whole matrix; ``jacobi`` refines the result where more accuracy is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_STEPS = 30  # QL steps for one eigenvalue; two are usual
 def eigenvectors(G: Array, Q: Array) -> bool:
     """Write orthonormal eigenvectors into the rows of Q, so that Q G Qᵀ is diagonal; G is destroyed.
 
-    False where the iteration did not end; the rows of Q are orthonormal all the same.
+    Returns False if the iteration did not converge; the rows of Q are orthonormal in either case.
     """
     k = G.shape[0]
     d, e, p = np.zeros(k), np.zeros(k), np.zeros(k)

@@ -1,7 +1,7 @@
-"""One-sided Jacobi rotations: the rows of B = Q S made orthogonal.
+"""One-sided Jacobi rotations, which make the rows of B = Q S orthogonal.
 
-The eigenvectors of the Gram matrix are exact to a rounding error of ‖S‖², which is too coarse for singular
-values far below the largest. Jacobi's rotations work on the rows themselves and have no such floor.
+The eigenvectors of the Gram matrix are accurate to a rounding error of ‖S‖², which is too coarse for singular
+values far below the largest. Jacobi rotations work on the rows themselves and have no such floor.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from unpooled.kernels.outlined import outlined
 def sweep(B: Array, Q: Array, square: Array, t: float, allowed: float, tail: bool) -> int:
     """Rotate pairs of rows of B and Q once; return how many were rotated.
 
-    ``square`` is scratch for the rows' squared norms. Left alone are pairs whose share of the error of the
-    threshold t is within ``allowed`` (see ``certificate``), and, unless ``tail``, pairs with both below t.
+    ``square`` is scratch for the rows' squared norms. Skips pairs whose share of the error at threshold t is
+    within ``allowed`` (see ``error_bounds``) and, unless ``tail``, pairs with both norms below t.
     """
     k, rotations = B.shape[0], 0
     for i in range(k):

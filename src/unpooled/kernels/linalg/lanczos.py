@@ -12,13 +12,13 @@ Operator = Callable[[Float], Array]
 
 
 def fixed_direction(size: int) -> Float:
-    """A fixed start with a part in every direction, so that results do not depend on a seed."""
+    """A fixed unit vector with a component in every direction, so that results do not depend on a seed."""
     u = np.random.default_rng(20220717).standard_normal(size)
     return u / np.linalg.norm(u)
 
 
 def largest_eigenvalue(operator: Operator, u: Float, iterations: int) -> float:
-    """The top eigenvalue by power iteration from u: a lower bound that a few bring within percents."""
+    """The top eigenvalue by power iteration from u: a lower bound, within percents after a few iterations."""
     value = 0.0
     for _ in range(iterations):
         v = operator(u)
@@ -32,7 +32,7 @@ def largest_eigenvalue(operator: Operator, u: Float, iterations: int) -> float:
 def ritz_values(operator: Operator, size: int, steps: int) -> tuple[Float, Float]:
     """The Ritz values θ after ``steps`` Lanczos steps with full reorthogonalisation, and their weights ρ.
 
-    Σ_i ρ_i f(θ_i) stands for uᵀf(H)u, u the fixed direction: where the spectrum of the operator lies.
+    Σ_i ρ_i f(θ_i) approximates uᵀf(H)u for the fixed direction u: a summary of the operator's spectrum.
     """
     steps = min(steps, size)
     basis = np.zeros((steps, size))

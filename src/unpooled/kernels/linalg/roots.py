@@ -1,4 +1,4 @@
-"""One step of two bracketed root searches: Newton's where there is a derivative, regula falsi where not."""
+"""Steps of two bracketed root searches: Newton's method with a derivative, regula falsi without."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from unpooled.kernels.compile import kernel
 def guarded(newton: float, x: float, low: float, high: float, previous: float) -> float:
     """The next trial for a root in (low, high), from x.
 
-    Newton's point, if it lies inside and its step is at most half the ``previous`` one; else the midpoint. So
-    the steps shrink at least as those of a bisection do, whatever the function.
+    Newton's point if it lies inside and its step is at most half the ``previous`` one, otherwise the
+    midpoint. The steps therefore shrink at least as fast as in bisection, for any function.
     """
     if low < newton < high and abs(newton - x) <= 0.5 * previous:
         return newton
@@ -32,9 +32,9 @@ class Bracket(NamedTuple):
 
 @kernel
 def narrowed(bracket: Bracket, x: float, value: float) -> Bracket:
-    """The bracket after the function came out as ``value`` at x.
+    """The bracket updated with the function's ``value`` at x.
 
-    An end that stays for the second time counts half (the Illinois rule), so that both ends close in.
+    The value at an end that stays for the second time is halved (the Illinois rule), so that both ends move.
     """
     low, high, below, above, moved, steps = bracket
     if value > 0.0:
@@ -44,7 +44,7 @@ def narrowed(bracket: Bracket, x: float, value: float) -> Bracket:
 
 @kernel
 def chord(bracket: Bracket) -> float:
-    """Where the chord between the two ends is zero; every third time their midpoint, for steep functions."""
+    """The zero of the chord between the two ends; every third time the midpoint, for steep functions."""
     low, high, below, above, _, steps = bracket
     x = low + (high - low) * (below / (below + above))
     return x if low < x < high and steps % 3 != 2 else 0.5 * (low + high)

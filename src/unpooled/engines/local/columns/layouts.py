@@ -23,7 +23,7 @@ from unpooled.algorithms.vectors import assign
 from unpooled.engines.local.columns.local_numbering import gather
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
-from unpooled.kernels.feature_major import FeatureMajorRows, stride_of
+from unpooled.kernels.feature_major_rows import FeatureMajorRows, stride_of
 from unpooled.kernels.layout import Layout
 from unpooled.kernels.rows import DenseRows
 

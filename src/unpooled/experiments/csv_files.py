@@ -1,4 +1,4 @@
-"""Results as tidy tables, one number a row."""
+"""Write results as tidy CSV files, one number per row."""
 
 from __future__ import annotations
 

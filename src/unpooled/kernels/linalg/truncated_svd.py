@@ -1,10 +1,10 @@
 """The threshold of a large matrix from its leading singular vectors alone, found by subspace iteration.
 
-A block of rows Y is multiplied by S Sᵀ and orthonormalised, again and again; its Ritz vectors tend to the
-singular vectors of the largest singular values. Let Q₁ be those whose σ is above t, B₁ = Q₁S, u_i = b_i/σ_i
-and S₂ = S − Q₁ᵀB₁ what they leave. Two checks make the threshold of Q₁ᵀB₁ that of S (``certificate``, with S₂
-for Q₂ᵀB₂): the residual ‖S₂U₁ᵀ‖_F is tiny, and ‖S₂‖ ≤ t, so that no singular value above t was missed. The
-second follows from ‖S₂‖_F ≤ t, or else from a Cholesky factor of t²I − S₂S₂ᵀ.
+A block of rows Y is repeatedly multiplied by S Sᵀ and orthonormalised; its Ritz vectors converge to the
+singular vectors of the largest singular values. Let Q₁ be those with σ above t, B₁ = Q₁S, u_i = b_i/σ_i, and
+S₂ = S − Q₁ᵀB₁ the remainder. Two checks ensure that the threshold of Q₁ᵀB₁ is that of S (``error_bounds``,
+with S₂ for Q₂ᵀB₂): the residual ‖S₂U₁ᵀ‖_F is tiny, and ‖S₂‖ ≤ t, so no singular value above t was missed. The
+second follows from ‖S₂‖_F ≤ t, or from a Cholesky factor of t²I − S₂S₂ᵀ.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
 from unpooled.kernels.linalg.eigenvectors import eigenvectors
-from unpooled.kernels.linalg.residuals import error_bound, rounding
-from unpooled.kernels.linalg.singular import SINGLE, shrunk
-from unpooled.kernels.linalg.wide import assemble, lay_flat, power_of_two, widen
+from unpooled.kernels.linalg.error_bounds import error_bound, rounding
+from unpooled.kernels.linalg.singular_values import SINGLE, shrunk
+from unpooled.kernels.linalg.wide_matrix import assemble, lay_flat, power_of_two, widen
 from unpooled.kernels.outlined import outlined
 
 FIRST_BLOCK = 16
-SPARE = 6  # rows of the block beyond the rank, so that the last ones converge
+SPARE = 6  # rows of the block beyond the rank, so that the last singular vectors converge
 LEAST_STEPS, MAX_STEPS = 3, 25
 SHARE = 8  # a block of more than 1/SHARE of the rows is hardly cheaper than the whole SVD
 CANCELLED = 1e-6  # t²/‖S‖² below which ‖S‖² − ‖B₁‖² is mostly rounding
@@ -30,7 +30,7 @@ CANCELLED = 1e-6  # t²/‖S‖² below which ‖S‖² − ‖B₁‖² is most
 
 @kernel
 def shrunk_partially(a: Array, rows: int, columns: int, lam: float, out: Array) -> None:
-    """``shrunk`` without a radius, from the leading singular vectors where that works."""
+    """``shrunk`` without a radius, from the leading singular vectors if possible."""
     X = np.empty(a.size)
     if shrink_partially(a, rows, columns, lam, SINGLE if out.itemsize == 4 else 0.0, X) < math.inf:
         for j in range(a.size):
@@ -41,10 +41,10 @@ def shrunk_partially(a: Array, rows: int, columns: int, lam: float, out: Array) 
 
 @outlined("f8(f8[::1], i8, i8, f8, f8, f8[::1])")
 def shrink_partially(a: Array, rows: int, columns: int, lam: float, tolerance: float, out: Array) -> float:
-    """argmin ½‖X − A‖² + λ‖X‖_*, for matrices that lie flat; returns a bound on ‖X − X*‖_F.
+    """argmin ½‖X − A‖² + λ‖X‖_*, for flattened matrices; returns a bound on ‖X − X*‖_F.
 
-    The bound is infinite, and ``out`` as it was, where the leading singular vectors are too many or do not
-    come out to the tolerance, relative to ‖A‖_F and at least rounding's.
+    The bound is infinite, and ``out`` unchanged, if there are too many leading singular vectors or they do
+    not reach the tolerance (relative to ‖A‖_F, and at least the rounding error).
     """
     scale = power_of_two(a)
     if not lam > 0.0 or not scale < math.inf:
@@ -61,7 +61,7 @@ def shrink_partially(a: Array, rows: int, columns: int, lam: float, tolerance: f
 
 @kernel
 def leading(S: Array, size: float, t: float, tolerance: float) -> tuple[Array, Array, Array, float]:
-    """Q₁, B₁, σ, and a bound on the error, infinite where it did not work; ``size`` is ‖S‖_F."""
+    """Q₁, B₁, σ, and a bound on the error, infinite on failure; ``size`` is ‖S‖_F."""
     Y, checks = start(np.empty((0, S.shape[0])), FIRST_BLOCK), 0
     for step in range(MAX_STEPS):
         if SHARE * Y.shape[0] > S.shape[0]:
@@ -72,7 +72,7 @@ def leading(S: Array, size: float, t: float, tolerance: float) -> tuple[Array, A
         eigenvectors(np.dot(Z, Z.T), E)
         Y, Z = np.dot(E, Y), np.dot(E, Z)
         norms = lengths(Z)
-        image = np.dot(Z, S.T)  # in the end its rows are σ²q_i
+        image = np.dot(Z, S.T)  # at convergence its rows are σ²q_i
         Q, B, sigma = chosen(Y, norms, t), chosen(Z, norms, t), lengths(chosen(Z, norms, t))
         if sigma.size + SPARE > Y.shape[0]:
             Y = start(image, 2 * Y.shape[0])
@@ -98,7 +98,7 @@ def leading(S: Array, size: float, t: float, tolerance: float) -> tuple[Array, A
 
 @kernel
 def start(rows: Array, count: int) -> Array:
-    """``count`` rows: the given ones, then rows of scattered numbers, the same on every machine and run."""
+    """``count`` rows: the given ones, then pseudo-random rows, the same on every machine and run."""
     Y = np.empty((count, rows.shape[1]))
     for i in range(count):
         for j in range(rows.shape[1]):
@@ -112,7 +112,7 @@ def start(rows: Array, count: int) -> Array:
 
 @kernel
 def orthonormalise(Y: Array) -> None:
-    """Gram and Schmidt's rows, twice, which is enough."""
+    """Orthonormalise the rows by two passes of Gram–Schmidt."""
     for _ in range(2):
         for i in range(Y.shape[0]):
             for q in range(i):

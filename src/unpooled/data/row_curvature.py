@@ -1,4 +1,4 @@
-"""How curved the loss is on rows that are here: client by client, and of all clients together."""
+"""The curvature of the loss on local rows, for each client and for all clients together."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def curvature_shares(problem: Posed, data: FederatedData) -> Float:
 
 
 def client_spectra(problem: Posed, data: FederatedData) -> tuple[Float, Float]:
-    """L_k and max_i c_i‖x_i‖² of every client; on one BLAS thread, lest their number change bits."""
+    """L_k and max_i c_i‖x_i‖² of every client, on one BLAS thread so that the bits are reproducible."""
     c, u = row_curvatures(problem, data), fixed_direction(data.n_features + int(problem.intercept))
     if data.is_sparse:
-        from unpooled.kernels.linalg.sparse_power import client_spectra as sparse_spectra
+        from unpooled.kernels.linalg.sparse_power_iteration import client_spectra as sparse_spectra
 
         return sparse_spectra(data.record, data.offsets, c, u, POWER_ITERATIONS)
     ones = float(problem.intercept)

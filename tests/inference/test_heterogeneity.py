@@ -100,7 +100,7 @@ def test_refused():
     with pytest.raises(ValueError, match="only one"):
         heterogeneity(problem, data.subset([0]), up.solve(problem, data.subset([0])))
     bare = pooled.problem("squared", 100.0, intercept=False)
-    with pytest.raises(ValueError, match="nothing to differ in"):
+    with pytest.raises(ValueError, match="nothing to test"):
         heterogeneity(bare, data, up.solve(bare, data))
-    with pytest.raises(TypeError, match="what solve returned"):
+    with pytest.raises(TypeError, match="the result of solve"):
         heterogeneity(problem, data, fit.w)

@@ -1,9 +1,9 @@
-"""Rows as their non-zeros, for coefficients that lie feature by feature.
+"""Sparse rows for coefficients in feature-major order.
 
-Where coefficients lie output by output, as everywhere else (``rows``), a non-zero x_ij meets C of them far
-apart. A client's local loop may keep its own copy in another order, w[jS + c]: then each non-zero is one
-number and a few neighbouring vectors. The stride S is C rounded up to whole vectors; what lies between the
-outputs of one feature and of the next is zero, and stays so.
+With coefficients in output-major order, as everywhere else (``rows``), a non-zero x_ij multiplies C
+coefficients that are far apart in memory. A client's local loop may keep its own copy in feature-major
+order, w[jS + c], where they are contiguous. The stride S is C rounded up to whole SIMD vectors; the padding
+is zero and stays zero.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FeatureMajorRows(NamedTuple):
 
     @kernel
     def adjoint(self, batch: Array, Z: Array, G: Array) -> None:
-        """G_c ← Σ_i Z[i, c] x_i, and the intercepts' part Σ_i Z[i, c]."""
+        """G_c ← Σ_i Z[i, c] x_i, and Σ_i Z[i, c] for the intercepts."""
         for q in range(G.size):
             G[q] = 0
         sparse_adjoint(self.values, self.columns, self.starts, batch, Z, G, self.stride)
@@ -46,7 +46,7 @@ class FeatureMajorRows(NamedTuple):
 
 
 def stride_of(n_outputs: int, itemsize: int) -> int:
-    """The numbers that a feature's outputs take up: whole vectors of the host."""
+    """The stride S: ``n_outputs`` rounded up to whole SIMD vectors of the host."""
     from unpooled.kernels.simd import width
 
     lanes = max(1, width() // itemsize)

@@ -1,4 +1,4 @@
-"""Frames as they lie at the sites: one frame per client, or one for all with a column that tells."""
+"""Data frames by client: one frame per client, or one frame with a column of client ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unpooled.kernels.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Sites:
+class SiteFrames:
     """Columns of the clients' frames, in the order of ids."""
 
     ids: tuple[ClientId, ...]
@@ -22,8 +22,8 @@ class Sites:
     rows: tuple[Array | slice, ...]
 
     @classmethod
-    def of(cls, frames: Any, client: Any) -> Sites:
-        """From a mapping of frames by client, or from one frame whose column ``client`` tells."""
+    def of(cls, frames: Any, client: Any) -> SiteFrames:
+        """From a mapping of client to frame, or from one frame with client ids in the column ``client``."""
         if isinstance(frames, Mapping):
             if client is not None:
                 raise ValueError("the clients are the keys of the mapping of frames: name no column")

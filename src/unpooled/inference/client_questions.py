@@ -1,4 +1,4 @@
-"""What inference asks the clients of an engine, one round at a time, refusals raised as errors."""
+"""The questions that inference asks clients, one round at a time; a refusal raises an error."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from unpooled.exact.clients import Question, QuestionEngine, open_clients
 from unpooled.exact.prox_newton import ProxNewton
 from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.sufficient_statistics import SufficientStatistics
-from unpooled.inference.entrance import check_answers, check_refused
+from unpooled.inference.checks import check_answers, check_refused
 from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.problem import BoundProblem
 
 
 @dataclass(frozen=True)
-class Inquiry:
-    """A problem and the clients to ask about it; ``what`` names the caller in complaints."""
+class ClientQuestions:
+    """A problem and the clients that answer questions about it; ``what`` names the caller in errors."""
 
     problem: BoundProblem
     data: FederatedData
@@ -37,12 +37,12 @@ class Inquiry:
         engine: QuestionEngine | None,
         min_rows: int,
         what: str,
-    ) -> Inquiry:
+    ) -> ClientQuestions:
         """The clients of an engine, with an empty ledger."""
         return cls(problem, data, Server(open_clients(engine, data)), min_rows, what)
 
     def statistics(self) -> Arrays:
-        """The sums of least squares and the solution they give: one round, two where means are very large."""
+        """Sufficient statistics of least squares and their solution: one round, or two if means are large."""
         self.check_width()
         solver = SufficientStatistics(self.min_rows)
         task = Solve(solver, self.problem, solver.init(self.problem, np.zeros(self.problem.layout.size)))
@@ -52,11 +52,11 @@ class Inquiry:
         return task.state.arrays
 
     def check_task(self, task: Solve) -> None:
-        """Raise where a client refused what a solver needs."""
+        """Raise if a client refused what the solver needs."""
         check_refused(task.state.arrays["refused"], self.data.n_clients, self.min_rows, self.what)
 
     def at(self, flat: Float, working: Array, squares: bool = False, sites: bool = False) -> list[Arrays]:
-        """Loss, gradient and Hessian on the working set: the mean over all rows, or one for each site."""
+        """Loss, gradient and Hessian on the working set: the mean over all rows, or one per site."""
         self.check_width(len(working))
         question = {"w": flat, "working": working} | ({"squares": np.ones(1)} if squares else {})
         folds: Sequence[Fold | None] = site_folds(self.data) if sites else [None]
@@ -69,11 +69,11 @@ class Inquiry:
         return totals
 
     def check_width(self, width: int | None = None) -> None:
-        """Refuse what no site should be asked to send."""
+        """Refuse matrices that are too large to ask for."""
         p = self.problem.layout.n_coefficients if width is None else width
         if p > MOST_FEATURES + 1:
             raise ValueError(
-                f"{self.what} needs a matrix of {p} features from every site; {MOST_FEATURES} is the most"
+                f"{self.what} needs a {p} × {p} matrix from every site; the limit is {MOST_FEATURES} features"
             )
 
 

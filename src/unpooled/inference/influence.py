@@ -1,4 +1,4 @@
-"""What becomes of the fit when a site is left out."""
+"""Leave-one-site-out influence: how the fit changes without each site."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from unpooled._ledger import Ledger
 from unpooled._validation import ClientId
+from unpooled._wording import text_table
 from unpooled.data.federated import FederatedData
 from unpooled.data.folds import BySite
 from unpooled.exact.base import refused
@@ -20,18 +21,17 @@ from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.site import unpacked
 from unpooled.exact.solve import bind, check_numbers, not_converged
 from unpooled.exact.sufficient_statistics import SufficientStatistics
-from unpooled.inference.entrance import feature_names, refuse_site_intercepts
-from unpooled.inference.table import table
+from unpooled.inference.checks import feature_names, refuse_site_intercepts
 from unpooled.kernels.arrays import Array, Float
 from unpooled.problem import Problem
 
 
 @dataclass(eq=False, repr=False)
 class Influence:
-    """What ``influence`` returns: row k of ``coefs`` (K, …) is the fit without site k, ``coef`` that of all.
+    """The result of ``influence``: row k of ``coefs`` (K, …) is the fit without site k, ``coef`` that of all.
 
-    ``prediction`` (K,) is the root mean square, over all rows of all sites, by which the linear predictions
-    change; NaN where clients refused the Gram matrix that tells.
+    ``prediction`` (K,) is the root mean square change of the linear predictions over all rows of all sites;
+    NaN if clients refused the Gram matrix that it needs.
     """
 
     sites: tuple[ClientId, ...]
@@ -51,27 +51,27 @@ class Influence:
 
     @property
     def change(self) -> Float:
-        """coefs − coef: what leaving out a site does to each coefficient."""
+        """coefs − coef, the change of each coefficient without each site."""
         return np.asarray(self.coefs - self.coef)
 
     @property
     def entered(self) -> Array:
-        """(K, …): coefficients that are not zero only without the site."""
+        """(K, …): coefficients that are non-zero only without the site."""
         return np.asarray((self.coefs != 0) & (self.coef == 0))
 
     @property
     def left(self) -> Array:
-        """(K, …): coefficients that are zero without the site, and not with it."""
+        """(K, …): coefficients that are zero only without the site."""
         return np.asarray((self.coefs == 0) & (self.coef != 0))
 
     @property
     def deciding(self) -> tuple[ClientId, ...]:
-        """The sites without which other columns are selected."""
+        """The sites whose removal changes the selected columns."""
         changed = (self.entered | self.left).reshape(len(self.sites), -1).any(axis=1)
         return tuple(self.sites[k] for k in np.flatnonzero(changed))
 
     def summary(self) -> str:
-        """A table of text, the most influential sites first."""
+        """A text table, most influential sites first."""
         flat = self.change.reshape(len(self.sites), -1)
         rows = []
         for k in np.argsort(-self.prediction, kind="stable"):
@@ -80,7 +80,7 @@ class Influence:
             counts = [int(self.entered[k].sum()), int(self.left[k].sum())]
             rows.append([str(self.sites[k]), float(self.prediction[k]), float(flat[k, j]), name, *counts])
         head = ["without", "prediction", "largest change", "of", "enter", "leave"]
-        return "\n".join([table(head, rows), *self.notes])
+        return "\n".join([text_table(head, rows), *self.notes])
 
     def __repr__(self) -> str:
         changed = f"{len(self.deciding)} of them change the support"
@@ -98,11 +98,11 @@ def influence(
     second_order: bool = True,
     engine: QuestionEngine | None = None,
 ) -> Influence:
-    """Solve without each site in turn, and with all.
+    """Solve with all sites, and again without each site in turn.
 
-    With sufficient statistics one round does: each site's are sent apart, and so are no longer hidden in a
-    sum. Otherwise all fits share their rounds, and one more asks for the Gram matrix of the selected columns,
-    for the change of the predictions. The arguments are those of ``solve``.
+    With sufficient statistics this takes one round, in which each site's statistics are sent separately: the
+    server sees them, not only their sum. Otherwise all fits share their rounds, and one more round asks for
+    the Gram matrix of the selected columns, for ``prediction``. The arguments are those of ``solve``.
     """
     bound = bind(problem, data)
     check_numbers(tol, max_rounds, min_rows)
@@ -151,7 +151,7 @@ def _moved_predictions(task: Solve, moved: Float, server: Server, notes: list[st
         columns = np.flatnonzero(D.any(axis=(0, 1)))
         [total] = server.ask([Question(task.solver, task.problem, {"features": columns})])
         if refused(total).any():
-            notes.append("prediction is not known: clients refused the Gram matrix of the selected columns.")
+            notes.append("prediction is NaN: clients refused the Gram matrix of the selected columns.")
             return np.full(len(moved), np.nan)
         gram = unpacked(total["gram"], len(columns)) if columns.size else np.zeros((0, 0))
         mean = total["mean_x"][columns]

@@ -1,4 +1,4 @@
-"""Rows (x − shift)/scale with missing values filled, dense or CSR."""
+"""Scale rows to (x − shift)/scale and fill in missing values, dense or CSR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unpooled.kernels.arrays import Float
 
 
 def transformed(X: Any, shift: Float, scale: Float, fill: Float | None, dtype: Any) -> Any:
-    """A new X of this precision, worked out in float64; ``fill`` None leaves no room for missing values."""
+    """A new X of type ``dtype``, computed in float64; ``fill`` is None if no values are missing."""
     if is_sparse(X):
         X = X if fill is None else filled(X, fill)
         values = X.data / scale[X.indices]

@@ -1,7 +1,7 @@
-"""A matrix that lies flat, as a wide one of numbers near 1, and back.
+"""Convert a flattened matrix A to a wide, scaled matrix S and back.
 
-S is A/scale or its transpose, so that it has no more rows than columns. Scaled by a power of two, exactly,
-its entries square without under- or overflow.
+S is A/scale or its transpose, so that it has no more rows than columns. The scale is a power of two, so the
+division is exact, and squares of entries neither underflow nor overflow.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from unpooled.kernels.compile import kernel
 
 @kernel
 def power_of_two(a: Array) -> float:
-    """A power of two of the size of the largest entry; 1 for zero, infinite where an entry is not finite."""
+    """A power of two near the largest entry; 1 for a zero matrix, infinite if an entry is not finite."""
     peak, poison = 0.0, 0.0
     for j in range(a.size):
         peak = max(peak, abs(a[j]))
@@ -44,7 +44,7 @@ def widen(a: Array, rows: int, columns: int, scale: float, S: Array) -> float:
 
 @kernel
 def lay_flat(X: Array, rows: int, columns: int, scale: float, out: Array) -> None:
-    """The way back."""
+    """out ← scale·X, transposed back and flattened row by row."""
     for i in range(rows):
         for j in range(columns):
             out[i * columns + j] = scale * (X[i, j] if rows <= columns else X[j, i])

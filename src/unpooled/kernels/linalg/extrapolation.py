@@ -14,8 +14,8 @@ REGULARISATION = 1e-14
 def extrapolate(y: Array, r: Array, last: Array, steps: Array, changes: Array, made: int) -> None:
     """y ← y + r − Σ_i γ_i (Δy_i + Δr_i), where γ minimises ‖r − Σ_i γ_i Δr_i‖ over the last differences.
 
-    ``last`` holds the previous y and r in its two rows, the rows of ``steps`` and ``changes`` the differences
-    between points; all are updated. ``made`` is the number of points before this one.
+    The rows of ``last`` are the previous y and r; the rows of ``steps`` and ``changes`` are the differences
+    Δy_i and Δr_i. All are updated in place. ``made`` is the number of earlier points.
     """
     memory, n = steps.shape
     if made > 0:

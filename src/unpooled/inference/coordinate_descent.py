@@ -1,7 +1,7 @@
-"""Coordinate descent for  ½vᵀHv − cᵀv + Σ_j (λ_j|v_j| + ½ r_j v_j²),  with H at hand: thousands of them.
+"""Coordinate descent for  ½vᵀHv − cᵀv + Σ_j (λ_j|v_j| + ½ r_j v_j²)  with an explicit H.
 
-Passes over all coordinates find the working set, those that are not zero; between them it is solved by
-itself, on a copy of its block of H that stays in the cache.
+Passes over all coordinates find the working set of non-zero coordinates. Between them, the problem on the
+working set is solved on a copy of its block of H that fits in cache.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
 
 PASSES = 20_000
-TOLERANCE = 1e-12  # of a coordinate's move times its curvature, relative to the scale of c
+TOLERANCE = 1e-12  # on a coordinate's step times its curvature, relative to the scale of c
 
 
 @kernel
 def step(H: Array, q: Array, v: Array, weight: float, ridge: float, j: int) -> float:
-    """Minimise over v_j; v and q = Hv − c change in place. How far that moved the gradient at j."""
+    """Minimise over v_j, updating v and q = Hv − c in place; returns the change of the gradient at j."""
     a, old = H[j, j], v[j]
     if a + ridge <= 0.0:
         return 0.0
@@ -35,9 +35,9 @@ def step(H: Array, q: Array, v: Array, weight: float, ridge: float, j: int) -> f
 def descend(
     H: Array, q: Array, v: Array, weight: Array, ridge: Array, skipped: int, tolerance: float, passes: int
 ) -> bool:
-    """Minimise over all coordinates but ``skipped`` (−1: all); whether that came to an end.
+    """Minimise over all coordinates except ``skipped`` (−1: none); returns whether it converged.
 
-    H (p, p) is symmetric; v and q = Hv − c change in place.
+    H (p, p) is symmetric; v and q = Hv − c are updated in place.
     """
     p = v.size
     working = np.empty(p, np.int64)
@@ -77,9 +77,9 @@ def descend(
 def supports(
     H: Array, c: Array, weight: Array, ridge: Array, tolerance: float, passes: int, out: Array
 ) -> int:
-    """Which coordinates are not zero for each row of ``weight`` and ``ridge`` (L, p), into ``out`` (L, p).
+    """Write the support for each row of ``weight`` and ``ridge`` (L, p) to ``out`` (L, p).
 
-    Each solution is the start of the next. How many did not come to an end.
+    Each solution warm-starts the next. Returns how many did not converge.
     """
     p, failed = c.size, 0
     v, q = np.zeros(p), np.empty(p)

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from unpooled.experiments.console import bound_text, slopes_sentence
-from unpooled.experiments.study import Study
-from unpooled.experiments.sweep import Line, Sweep
+from unpooled.experiments.sweep import Line, Sweep, SweepStudy
 from unpooled.report import palette, sections, tables
 from unpooled.report.build import render
 from unpooled.report.numbers import duration, plain, significant, size, span, whole
@@ -22,7 +21,7 @@ from unpooled.runs.run import Run
 
 
 def study_report(
-    study: Study, lines: Sequence[Line], runs: Sequence[Run], path: str | os.PathLike[str], command: str
+    study: SweepStudy, lines: Sequence[Line], runs: Sequence[Run], path: str | os.PathLike[str], command: str
 ) -> Path:
     """Write one HTML file about a study; ``runs`` are all runs behind the lines."""
     sweeps = list({line.sweep.name: line.sweep for line in lines}.values())

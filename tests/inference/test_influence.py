@@ -67,6 +67,6 @@ def test_softmax_and_refused_gram_matrices():
     assert own.prediction[k] == pytest.approx(np.sqrt(np.mean(np.sum(moved**2, axis=1))), rel=1e-6)
     few = influence(pooled.problem("squared", 0.1), data, min_rows=31, tol=1e-6)
     assert np.isnan(few.prediction).all()
-    assert any("prediction is not known" in note for note in few.notes)
+    assert any("prediction is NaN" in note for note in few.notes)
     with pytest.raises(ValueError, match="only one"):
         influence(pooled.problem("squared", 0.1), data.subset([0]))

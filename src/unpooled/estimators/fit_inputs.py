@@ -1,4 +1,4 @@
-"""What users give ``fit``, checked by scikit-learn's rules, as federated data."""
+"""Check the arguments of ``fit`` and ``predict`` by scikit-learn's rules and convert them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ FLOATS = [np.float64, np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Checked rows in the caller's order, less those of weight zero; ``number`` says where they stood."""
+class CheckedRows:
+    """Checked rows in the caller's order, without those of weight zero; ``number`` is their position."""
 
     X: Any
     y: Any
@@ -29,7 +29,7 @@ class Rows:
     allow_missing: bool = False
 
     def federated(self) -> tuple[FederatedData, Array]:
-        """The rows sorted by client, and the number that each one had."""
+        """The rows sorted by client, and the original position of each."""
         order = sort_rows(self.clients).order
         data = FederatedData.from_arrays(
             self.X,
@@ -42,10 +42,10 @@ class Rows:
         return data, self.number if order is None else self.number[order]
 
     def total(self) -> float:
-        """Σ s_i; how many rows there are where they have no weights."""
+        """Σ s_i, or the number of rows if they have no weights."""
         return float(len(self.number)) if self.sample_weight is None else float(self.sample_weight.sum())
 
-    def with_targets(self, y: Array, factor: Float | None) -> Rows:
+    def with_targets(self, y: Array, factor: Float | None) -> CheckedRows:
         """Other targets, and sample weights times a factor."""
         if factor is None:
             return replace(self, y=y)
@@ -55,8 +55,8 @@ class Rows:
 
 def from_arrays(
     estimator: Any, X: Any, y: Any, clients: Any, sample_weight: Any, *, numeric: bool = True
-) -> Rows:
-    """One target (``numeric``: a real number), one client id and perhaps one weight per row of X."""
+) -> CheckedRows:
+    """Check X with one target, one client id and optionally one weight per row."""
     rules: dict[str, Any] = {"y_numeric": True, "ensure_min_samples": 1} if numeric else {}
     rules |= {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "ensure_all_finite": _finite(estimator)}
     try:
@@ -68,8 +68,8 @@ def from_arrays(
     return with_clients(estimator, X, y, clients, sample_weight)
 
 
-def with_clients(estimator: Any, X: Any, y: Any, clients: Any, sample_weight: Any) -> Rows:
-    """Checked X and y with their clients and weights; rows of weight zero are as if they were not there."""
+def with_clients(estimator: Any, X: Any, y: Any, clients: Any, sample_weight: Any) -> CheckedRows:
+    """Attach client ids and weights to checked X and y, and drop rows of weight zero."""
     n = X.shape[0]
     if clients is None:
         clients = np.zeros(n, dtype=np.int64)
@@ -88,7 +88,7 @@ def with_clients(estimator: Any, X: Any, y: Any, clients: Any, sample_weight: An
             X, y, s = X[number], y[number], s[number]
             clients = np.asarray(clients)[number]
     names = None if names is None else tuple(names)
-    return Rows(X, y, clients, s, number, names, _finite(estimator) is not True)
+    return CheckedRows(X, y, clients, s, number, names, _finite(estimator) is not True)
 
 
 def check_clients(clients: Any, n: int) -> None:
@@ -100,17 +100,17 @@ def check_clients(clients: Any, n: int) -> None:
 
 
 def _finite(estimator: Any) -> bool | str:
-    """What scikit-learn is to ask of the numbers in X."""
+    """The value of scikit-learn's ``ensure_all_finite`` for X."""
     return "allow-nan" if estimator.__sklearn_tags__().input_tags.allow_nan else True
 
 
 def from_federated(
     estimator: Any, data: FederatedData, y: Any, clients: Any, sample_weight: Any
 ) -> FederatedData:
-    """Data that are federated already; they bring targets, clients and weights with them."""
+    """Check a FederatedData, which includes targets, clients and weights."""
     for name, given in (("y", y), ("clients", clients), ("sample_weight", sample_weight)):
         if given is not None:
-            raise ValueError(f"X is a FederatedData, which brings its own {name}: leave {name} out")
+            raise ValueError(f"X is a FederatedData, which includes {name}: do not pass {name}")
     for name in ("feature_names_in_", "n_features_in_"):
         if hasattr(estimator, name):
             delattr(estimator, name)
@@ -120,18 +120,20 @@ def from_federated(
     return data
 
 
-def rows_of(data: FederatedData) -> Rows:
-    """Federated data taken apart: weights s_i in proportion to each row's share of the objective."""
+def rows_of(data: FederatedData) -> CheckedRows:
+    """The rows of federated data, with weights s_i in proportion to each row's share of the objective."""
     s = None
     plain = data.sample_weight is None and np.array_equal(data.weights, data.sizes / data.n_rows)
     if not plain:
         s = data.row_weights * float(data.totals.sum())
     clients = np.repeat(np.array(data.ids), data.sizes)
-    return Rows(data.X, data.y, clients, s, np.arange(data.n_rows), data.feature_names, data.has_missing)
+    return CheckedRows(
+        data.X, data.y, clients, s, np.arange(data.n_rows), data.feature_names, data.has_missing
+    )
 
 
 def features(estimator: Any, X: Any) -> Any:
-    """Rows to predict for, with the features of those that were fitted."""
+    """Check rows for prediction against the features seen in ``fit``."""
     if isinstance(X, FederatedData):
         if X.n_features != estimator.n_features_in_:
             raise ValueError(
@@ -144,7 +146,7 @@ def features(estimator: Any, X: Any) -> Any:
 
 
 def validated(estimator: Any, X: Any, *y: Any, **rules: Any) -> Any:
-    """``validate_data``, whose "could not convert string to float" becomes the columns that hold words."""
+    """``validate_data``, with an error that names the columns that hold text."""
     try:
         return validate_data(estimator, X, *y, **rules)
     except ValueError as error:
@@ -155,7 +157,7 @@ def validated(estimator: Any, X: Any, *y: Any, **rules: Any) -> Any:
 
 
 def _words(X: Any, y: Any = None) -> str | None:
-    """Which columns of X hold words instead of numbers, with the first of each; else which target is one."""
+    """An error message that names the columns of X, or else the target, that hold text."""
     names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
     values = np.asarray(X, dtype=object)
     if values.ndim == 2:
@@ -171,7 +173,7 @@ def _words(X: Any, y: Any = None) -> str | None:
 
 
 def _is_word(value: Any) -> bool:
-    """Whether a value is text that is no number."""
+    """Whether a value is text that is not a number."""
     if not isinstance(value, str | bytes):
         return False
     try:

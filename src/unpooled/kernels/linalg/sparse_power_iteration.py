@@ -1,4 +1,4 @@
-"""The top eigenvalue of every client's curvature on sparse rows, at a cost that follows the non-zeros."""
+"""The top eigenvalue of every client's curvature on sparse rows, at a cost proportional to the non-zeros."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numba import prange
 from unpooled.kernels.arrays import Array, Float
 from unpooled.kernels.compile import compiled, kernel
 
-CHUNKS = 16  # of clients, each with one vector of p numbers to work in
+CHUNKS = 16  # of clients; each chunk allocates one vector of p numbers
 
 
 def run_clients(
@@ -20,8 +20,8 @@ def run_clients(
 ) -> None:
     """For each client k the top eigenvalue of XᵀDX/n_k and max_i c_i‖x_i‖², D = diag(c).
 
-    Power iteration from u, whose last entry, where it has one more than there are columns, belongs to the
-    intercept's ones.
+    Power iteration from u. If u has one entry more than there are columns, the last one belongs to the
+    intercept's column of ones.
     """
     K = offsets.size - 1
     for chunk in prange(CHUNKS):

@@ -1,8 +1,8 @@
-"""Shrinking the singular values of a matrix: soft thresholding, and projection on the nuclear-norm ball.
+"""Shrink the singular values of a matrix: soft thresholding, and projection on the nuclear-norm ball.
 
-A matrix of moderate size goes through the eigenvectors of the smaller of its Gram matrices, with Jacobi's
-rotations where those are not accurate enough, until a bound on the error (``certificate``) has come down to a
-rounding error of the result's precision. LAPACK's SVD is there for what does not get so far.
+For a matrix of moderate size, start from the eigenvectors of the smaller of its Gram matrices and apply
+Jacobi rotations until the error bound (``error_bounds``) reaches a rounding error of the result's precision.
+Fall back to LAPACK's SVD if it does not.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy as np
 from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
 from unpooled.kernels.linalg.eigenvectors import eigenvectors
+from unpooled.kernels.linalg.error_bounds import error_bound, rounding
 from unpooled.kernels.linalg.jacobi import sweep
-from unpooled.kernels.linalg.residuals import error_bound, rounding
-from unpooled.kernels.linalg.simplex import multiplier
-from unpooled.kernels.linalg.wide import assemble, gram, lay_flat, power_of_two, widen
+from unpooled.kernels.linalg.wide_matrix import assemble, gram, lay_flat, power_of_two, widen
 from unpooled.kernels.outlined import outlined
 
 MAX_SWEEPS = 12
@@ -27,10 +26,10 @@ SINGLE = 2.0**-28  # accuracy of a result that is rounded to float32, relative t
 
 @kernel
 def shrunk(a: Array, rows: int, columns: int, lam: float, radius: float, out: Array) -> float:
-    """argmin ½‖X − A‖² + λ‖X‖_* over ‖X‖_* ≤ radius, for matrices that lie flat, row by row.
+    """argmin ½‖X − A‖² + λ‖X‖_* over ‖X‖_* ≤ radius, for matrices flattened row by row.
 
     Writes X = U diag((σ − λ − κ)₊) Vᵀ to the precision of ``out`` and returns κ ≥ 0, the multiplier of the
-    radius. Where a value is not finite, X and κ are NaN.
+    radius. If a value is not finite, X and κ are NaN.
     """
     X = np.empty(a.size)
     tolerance = SINGLE if out.itemsize == 4 else 0.0
@@ -42,7 +41,7 @@ def shrunk(a: Array, rows: int, columns: int, lam: float, radius: float, out: Ar
 
 @kernel
 def nuclear_norm(a: Array, rows: int, columns: int) -> float:
-    """Σσ, the nuclear norm of a matrix that lies flat, row by row."""
+    """Σσ, the nuclear norm of a matrix flattened row by row."""
     _, norm, _ = shrink(a, rows, columns, 0.0, math.inf, 0.0, MAX_SWEEPS, True, np.empty(0))
     return float(norm)
 
@@ -103,7 +102,7 @@ def rotated(
     Q: Array,
     sigma: Array,
 ) -> float:
-    """From the eigenvectors of S Sᵀ and, until the bound is within the tolerance, Jacobi's sweeps."""
+    """Rotate by the eigenvectors of S Sᵀ, then by Jacobi sweeps until the bound is within the tolerance."""
     k = S.shape[0]
     G, square = np.empty((k, k)), np.empty(k)
     gram(S, G)
@@ -124,7 +123,7 @@ def rotated(
 
 @kernel
 def lapack(S: Array, B: Array, Q: Array, sigma: Array) -> None:
-    """The same from LAPACK's SVD."""
+    """B, Q and σ from LAPACK's SVD."""
     left, values, right = np.linalg.svd(S, full_matrices=False)
     for i in range(sigma.size):
         sigma[i] = values[i]
@@ -132,3 +131,23 @@ def lapack(S: Array, B: Array, Q: Array, sigma: Array) -> None:
             B[i, j] = values[i] * right[i, j]
         for j in range(S.shape[0]):
             Q[i, j] = left[j, i]
+
+
+@kernel
+def multiplier(sigma: Array, lam: float, radius: float) -> tuple[float, float]:
+    """The κ ≥ 0 with Σ(σ − λ − κ)₊ ≤ radius, zero or tight, and Σσ."""
+    norm, kappa = 0.0, 0.0
+    for i in range(sigma.size):
+        norm += sigma[i]
+    if norm <= radius:
+        return 0.0, norm
+    for _ in range(sigma.size):  # κ grows until no σ falls below it
+        total, active = 0.0, 0
+        for i in range(sigma.size):
+            if sigma[i] - lam > kappa:
+                total += sigma[i] - lam
+                active += 1
+        if active == 0 or (total - radius) / active <= kappa:
+            break
+        kappa = (total - radius) / active
+    return kappa, norm

@@ -1,13 +1,13 @@
-"""Do the sites agree? A score test for each of them, on the support of the fit.
+"""Score tests of whether the sites share one model, on the support of the fit.
 
 At the pooled refit β on the selected columns and the intercept, the scores S_k = Σ_{i in k} x_i(y_i − μ_i)
 of the sites sum to zero. If all sites share one model, with A_k = Σ_{i in k} ℓ''_i x_i x_iᵀ and A = Σ A_k,
 
     T_k = S_kᵀ (A_k − A_k A⁻¹ A_k)⁺ S_k
 
-is χ² with as many degrees of freedom as that matrix has ranks, at most n_k. For the squared loss T_k is what
-own coefficients for site k would take off the residual sum of squares, and the test is the exact F test of
-that (Chow 1960). Own coefficients for all sites take off Σ S_kᵀ A_k⁺ S_k: the overall test.
+is χ² with degrees of freedom equal to the rank of that matrix, at most n_k. For the squared loss, T_k is the
+reduction of the residual sum of squares if site k had coefficients of its own, and the test is the exact F
+test (Chow 1960). With separate coefficients for all sites the reduction is Σ S_kᵀ A_k⁺ S_k: the overall test.
 """
 
 from __future__ import annotations
@@ -20,37 +20,36 @@ from scipy import linalg
 
 from unpooled._ledger import Ledger
 from unpooled._validation import ClientId
-from unpooled._wording import part_of
+from unpooled._wording import part_of, text_table
 from unpooled.data.federated import FederatedData
 from unpooled.exact.clients import QuestionEngine
 from unpooled.exact.fit import Fit
 from unpooled.exact.site import unpacked
 from unpooled.exact.solve import bind, check_numbers
-from unpooled.inference.distributions import chi_squared_tail, f_tail
-from unpooled.inference.entrance import (
+from unpooled.inference.checks import (
     check_fit,
     check_model,
     check_rows,
     check_share,
     refuse_site_intercepts,
 )
-from unpooled.inference.inquiry import Inquiry
+from unpooled.inference.client_questions import ClientQuestions
+from unpooled.inference.distributions import chi_squared_tail, f_tail
 from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.inference.quadratic_model import inverse, refitted
-from unpooled.inference.table import table
 from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.problem import Problem
 
-RANK = 1e-9  # eigenvalues below this share of the largest are none
+RANK = 1e-9  # eigenvalues below this share of the largest count as zero
 
 
 @dataclass(eq=False, repr=False)
 class Heterogeneity:
-    """What ``heterogeneity`` returns: one entry for each site.
+    """The result of ``heterogeneity``, one entry per site.
 
-    ``statistic`` is T_k (over σ̂² for the squared loss), ``df`` its degrees of freedom, fewer than ``support``
-    has columns where a site has few rows; ``p_value`` is NaN where nothing is left to test. ``overall`` is
-    (statistic, df, p-value) of all sites together.
+    ``statistic`` is T_k (divided by σ̂² for the squared loss) and ``df`` its degrees of freedom, which are
+    fewer than the columns of ``support`` if a site has few rows. ``p_value`` is NaN if no degrees of freedom
+    remain. ``overall`` is (statistic, df, p-value) of all sites together.
     """
 
     sites: tuple[ClientId, ...]
@@ -69,7 +68,7 @@ class Heterogeneity:
 
     @property
     def adjusted(self) -> Float:
-        """p-values adjusted for the number of sites by Benjamini and Hochberg."""
+        """p-values adjusted for the number of sites by the Benjamini–Hochberg procedure."""
         return benjamini_hochberg(self.p_value)
 
     def differing(self, q: float = 0.1) -> tuple[ClientId, ...]:
@@ -85,7 +84,7 @@ class Heterogeneity:
             rows.append([str(self.sites[k]), *counts, float(self.p_value[k]), float(self.adjusted[k])])
         statistic, df, p = self.overall
         rows.append(["all sites", int(self.n_rows.sum()), statistic, df, p, ""])
-        return table(["site", "rows", "statistic", "df", "p", "p (BH)"], rows)
+        return text_table(["site", "rows", "statistic", "df", "p", "p (BH)"], rows)
 
     def to_frame(self) -> Any:
         """The same as a pandas frame (needs pandas)."""
@@ -110,11 +109,11 @@ def heterogeneity(
     min_rows: int = 10,
     engine: QuestionEngine | None = None,
 ) -> Heterogeneity:
-    """Test for each site whether it has the model of all of them.
+    """Test for each site whether the pooled model fits it.
 
-    Every site sends its own score and Hessian on the selected columns, not summed with those of others: one
-    round for the squared loss, a few for the logistic one, in which the support is fitted without a penalty.
-    ``min_rows``: as in ``solve``; a refusal is an error.
+    Every site sends its own score and Hessian on the selected columns, which the server sees individually.
+    This takes one round for the squared loss and a few for the logistic loss, in which the support is
+    refitted without a penalty. ``min_rows`` is as in ``solve``; a refusal is an error.
     """
     bound = bind(problem, data)
     check_numbers(1.0, 1, min_rows)
@@ -124,11 +123,11 @@ def heterogeneity(
     check_fit(fit, bound, data)
     if data.n_clients < 2:
         raise ValueError("heterogeneity compares sites, but the data has only one")
-    inquiry = Inquiry.of(bound, data, engine, min_rows, "heterogeneity")
+    questions = ClientQuestions.of(bound, data, engine, min_rows, "heterogeneity")
     flat = bound.layout.pack(fit.w, fit.intercept)
-    _, working, totals = refitted(inquiry, flat, sites=True)
+    _, working, totals = refitted(questions, flat, sites=True)
     if not working.size:
-        raise ValueError("the fit has no coefficients and no intercept: sites have nothing to differ in")
+        raise ValueError("the fit has no non-zero coefficients and no intercept: there is nothing to test")
     scores, own, rss = _at_the_refit(totals, working, data.sizes)
     whole = sum(own[1:], own[0])
     pooled = inverse(whole)
@@ -155,14 +154,14 @@ def heterogeneity(
         p_value=np.array(p_values),
         overall=(saturated / scale, overall_df, overall),
         support=working[working < data.n_features],
-        ledger=inquiry.server.ledger,
+        ledger=questions.server.ledger,
     )
 
 
 def _at_the_refit(
     totals: list[Arrays], working: Array, sizes: Array
 ) -> tuple[list[Float], list[Float], float]:
-    """S_k, A_k and twice the loss of all rows, after the last Newton step from where sites answered."""
+    """S_k, A_k and twice the loss of all rows, after the last Newton step from the point of the answers."""
     scores = [-n * total["gradient"][working] for n, total in zip(sizes, totals, strict=True)]
     own = [n * unpacked(total["hessian"], len(working)) for n, total in zip(sizes, totals, strict=True)]
     rest = np.sum(scores, axis=0)
@@ -172,7 +171,7 @@ def _at_the_refit(
 
 
 def quadratic_form(V: Float, S: Float, most: int, scale: Float) -> tuple[float, int]:
-    """SᵀV⁺S and the rank of V, at most ``most``; columns are brought to ``scale`` 1 first."""
+    """SᵀV⁺S and the rank of V, at most ``most``; columns are first divided by √scale."""
     unit = np.sqrt(np.where(scale > 0.0, scale, 1.0))
     values, vectors = linalg.eigh(V / np.multiply.outer(unit, unit))
     kept = np.flatnonzero(values > RANK * len(V))[-most:]
@@ -181,7 +180,7 @@ def quadratic_form(V: Float, S: Float, most: int, scale: Float) -> tuple[float, 
 
 
 def _p_value(drop: float, df: int, rss: float, left: int, squared: bool) -> float:
-    """Of the F test with ``left`` degrees of freedom for the noise, or the χ² test."""
+    """The p-value of the F test with ``left`` degrees of freedom for the noise, or of the χ² test."""
     if df <= 0 or (squared and left <= 0):
         return float("nan")
     if not squared:

@@ -1,4 +1,4 @@
-"""How far a singular-value threshold can be from the exact one, from the inner products of rotated rows.
+"""A bound on the error of a singular-value threshold, from the inner products of the rotated rows.
 
 Let Q be orthogonal and B = Q S, its rows b_i with norms σ_i, G = B Bᵀ. Were G diagonal, the b_i/σ_i and the
 rows of Q would be singular vectors. Split the rows: σ_i > t above, the others below, and write the result as
@@ -15,7 +15,7 @@ singular value below t and B₂ none above. The threshold is non-expansive, so �
     2c² max σ                      for the multiplier of a radius, and for the sum of the singular values;
     rounding·‖S‖_F                 for Q, B and X in floating point.
 
-Rows that are rounding errors count as below even where t is smaller; ‖B₂‖_F is then added once more.
+Rows that are rounding errors count as below even if t is smaller; ‖B₂‖_F is then added once more.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ROUNDING = 2.0**-52
 
 @kernel
 def error_bound(G: Array, sigma: Array, t: float, floor: float, summed: bool) -> tuple[float, bool]:
-    """A bound on ‖X − X*‖_F but for rounding, and whether the rows below t are known to stay there.
+    """A bound on ‖X − X*‖_F up to rounding, and whether the rows below t provably stay below.
 
-    Rows up to ``floor`` are rounding errors. ``summed`` says whether the sum of the singular values matters.
-    Infinite where the rows above t are far from orthogonal.
+    Rows up to ``floor`` are rounding errors. ``summed`` includes the error of the sum of singular values.
+    The bound is infinite if the rows above t are far from orthogonal.
     """
     k, above, split = sigma.size, 0, max(t, floor)
     cosines, across, lowest, highest, reach, below = 0.0, 0.0, math.inf, 0.0, 0.0, 0.0
@@ -68,5 +68,5 @@ def error_bound(G: Array, sigma: Array, t: float, floor: float, summed: bool) ->
 
 @kernel
 def rounding(rows: int, columns: int) -> float:
-    """What floating point may add to the bound, relative to ‖S‖_F: generous, and seen to be so in tests."""
+    """An allowance for floating-point error, relative to ‖S‖_F; tests confirm that it is generous."""
     return ROUNDING * (8.0 + min(rows, columns) + math.sqrt(max(rows, columns)))

@@ -1,7 +1,7 @@
-"""Compiling that takes a while is said on stderr, once in a process; reading compiled code from disk is not.
+"""Print one line to stderr when compilation takes more than a second.
 
-It is printed as any other: where a progress bar of rich's is shown, rich puts it above the bar. With
-UNPOOLED_QUIET=1 in the environment nothing is said.
+The line appears at most once per process, and not when compiled code is read from disk. It goes through
+``print``, so rich places it above a running progress bar. Set UNPOOLED_QUIET=1 to suppress it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from typing import Any
 
 from unpooled.kernels.numba_internals import Listener, function_of
 
-PATIENCE = 1.0  # seconds of compiling, in all, of which nothing is said
+SILENT_SECONDS = 1.0  # total compile time that passes without a message
 
 
-class Announcer(Listener):  # type: ignore[misc]
+class CompileNotice(Listener):  # type: ignore[misc]
     """Hears when numba begins to compile a function and when it has. ``kept`` are ours, and where they go.
 
-    What they call is compiled between the two, and tells of itself too. numba compiles one at a time.
+    ``kept`` maps this package's dispatchers to their cache directories; other functions are ignored. numba
+    compiles one function at a time and fires nested events for its callees, hence ``depth``.
     """
 
     def __init__(self, kept: Mapping[Any, Path | None]):
@@ -39,12 +40,12 @@ class Announcer(Listener):  # type: ignore[misc]
         self.depth += 1
         if self.depth == 1:
             self.began = time.monotonic()
-            self.timer = Timer(max(0.0, PATIENCE - self.spent), self._say, [self.kept[function]])
+            self.timer = Timer(max(0.0, SILENT_SECONDS - self.spent), self._print, [self.kept[function]])
             self.timer.daemon = True
             self.timer.start()
 
     def on_end(self, event: Any) -> None:
-        """It is compiled, or cannot be."""
+        """Stop the clock when the outermost function is compiled, or has failed to compile."""
         if self.depth == 0:
             return
         self.depth -= 1
@@ -52,15 +53,13 @@ class Announcer(Listener):  # type: ignore[misc]
             self.timer.cancel()
             self.spent += time.monotonic() - self.began
 
-    def _say(self, directory: Path | None) -> None:
+    def _print(self, directory: Path | None) -> None:
         self.is_silent = True
-        sentence = (
-            "unpooled: compiling … (10 s or so, in every process: UNPOOLED_CACHE_DIR cannot be written)"
-        )
+        sentence = "unpooled: compiling … (about 10 s, in every process: cannot write to UNPOOLED_CACHE_DIR)"
         if directory is not None:
             root = directory.parents[2]
             sentence = (
-                "unpooled: compiling … (10 s or so, once for each combination of loss, penalty and algorithm"
-                f"; kept in {root} for later processes)"
+                "unpooled: compiling … (about 10 s, once for each combination of loss, penalty and algorithm"
+                f"; cached in {root} for later processes)"
             )
         print(sentence, file=sys.stderr, flush=True)

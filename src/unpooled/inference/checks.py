@@ -1,4 +1,4 @@
-"""What inference accepts: losses, rows that count alike, statistics that no client refused."""
+"""Checks on the arguments of inference: loss, row weights, fit, columns, and refusals by clients."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from unpooled.problem import BoundProblem, Problem
 
 
 def check_model(problem: BoundProblem, what: str) -> None:
-    """Refuse losses whose noise is not known, and models that are not one vector of coefficients."""
+    """Refuse losses without a noise model, and coefficients that are not one vector."""
     loss, penalty = problem.problem.loss, problem.problem.penalty
     if problem.linear is None or not problem.linear.has_known_noise:
         raise ValueError(
-            f"{what} knows the noise of Squared and Logistic, not that of {type(loss).__name__}: "
-            "stability_selection and influence take every loss"
+            f"{what} supports Squared and Logistic, which have a noise model, not {type(loss).__name__}: "
+            "stability_selection and influence accept every loss"
         )
     if not getattr(penalty, "counts_nonzeros", True) or len(problem.layout.shape) > 1:
         raise ValueError(f"{what} is about the entries of one vector of coefficients, not about a matrix")
 
 
 def refuse_site_intercepts(problem: Problem, what: str) -> None:
-    """Refuse models in which every site has an intercept of its own."""
+    """Refuse models with site intercepts."""
     if problem.has_site_intercepts:
-        raise ValueError(f"{what} does not know intercepts of sites: give the problem one intercept for all")
+        raise ValueError(f"{what} does not support site intercepts: use one intercept (intercept=True)")
 
 
 def check_rows(data: FederatedData, what: str) -> None:
-    """Refuse rows that count differently: their weights do not say how noisy they are."""
+    """Refuse rows of unequal weight: a weight alone does not determine a row's noise."""
     share = data.row_weights
     if np.ptp(share) > 1e-9 * float(share.mean()):
         cause = "sample_weight" if data.sample_weight is not None else "the clients' weights"
         raise ValueError(
-            f"{what} needs rows that count alike, but {cause} makes them differ: standard errors would "
-            "depend on what weights mean (counts, precisions, sampling). Leave them out, or repeat rows"
+            f"{what} needs rows of equal weight, but {cause} makes them differ: standard errors would depend "
+            "on what the weights mean (counts, precisions, sampling). Drop the weights, or repeat rows"
         )
 
 
 def check_fit(fit: Any, problem: BoundProblem, data: FederatedData) -> None:
-    """Refuse a fit of another model, or of rows in another number."""
+    """Refuse a fit of another model, or of another number of rows."""
     if not isinstance(fit, Fit):
-        raise TypeError(f"fit must be what solve returned, got {type(fit).__name__}")
+        raise TypeError(f"fit must be the result of solve, got {type(fit).__name__}")
     own = fit.problem
     if type(own.loss) is not type(problem.problem.loss) or own.intercept != problem.problem.intercept:
         raise ValueError("the fit is of another problem: the loss and the intercept must be the same")
@@ -60,27 +60,27 @@ def check_fit(fit: Any, problem: BoundProblem, data: FederatedData) -> None:
 
 
 def check_answers(total: Arrays, n_clients: int, min_rows: int, what: str) -> None:
-    """Raise where a client refused to send second-order statistics: nothing can stand in for them."""
+    """Raise if a client refused to send second-order statistics, for which there is no substitute."""
     check_refused(refused(total), n_clients, min_rows, what)
 
 
 def check_refused(counts: Array, n_clients: int, min_rows: int, what: str) -> None:
-    """The same, from the numbers of clients with few rows and of those with rare values."""
+    """As ``check_answers``, from the counts of clients with few rows and of clients with rare values."""
     why = reasons(counts, n_clients, min_rows)
     if why:
         raise ValueError(
             f"{what} needs Gram matrices or Hessians, which were refused because {why}: "
-            f"they could give rows away. min_rows={min_rows} sets the limit; merge sites or leave columns out"
+            f"they could reveal rows. min_rows={min_rows} sets the limit; merge sites or drop columns"
         )
 
 
 def feature_names(data: FederatedData) -> tuple[str, ...]:
-    """The names of the features, x0, x1, … where they have none."""
+    """The feature names; x0, x1, … if the data has none."""
     return data.feature_names or tuple(f"x{j}" for j in range(data.n_features))
 
 
 def column_numbers(columns: Any, data: FederatedData) -> Array:
-    """Columns given by number or by name; all where None."""
+    """Columns given by number or by name, as numbers; None for all."""
     p, names = data.n_features, feature_names(data)
     if columns is None:
         return np.arange(p)

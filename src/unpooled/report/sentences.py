@@ -1,4 +1,4 @@
-"""What the report says in words: the verdict, which method leads at the end, what went wrong."""
+"""The report's sentences: the verdict, which method leads at the end, what went wrong."""
 
 from __future__ import annotations
 
