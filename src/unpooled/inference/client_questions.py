@@ -14,7 +14,7 @@ from unpooled.exact.clients import Question, QuestionEngine, open_clients
 from unpooled.exact.prox_newton import ProxNewton
 from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.sufficient_statistics import SufficientStatistics
-from unpooled.inference.checks import check_answers, check_refused
+from unpooled.inference.argument_checks import check_answers, check_refused
 from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.problem import BoundProblem
 

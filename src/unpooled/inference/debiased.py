@@ -25,7 +25,7 @@ from unpooled.exact.fit import Fit
 from unpooled.exact.rounds import Solve
 from unpooled.exact.solve import bind, check_numbers, not_converged
 from unpooled.exact.sufficient_statistics import SufficientStatistics
-from unpooled.inference.checks import (
+from unpooled.inference.argument_checks import (
     check_fit,
     check_model,
     check_rows,

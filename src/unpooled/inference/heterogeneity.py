@@ -26,7 +26,7 @@ from unpooled.exact.clients import QuestionEngine
 from unpooled.exact.fit import Fit
 from unpooled.exact.site import unpacked
 from unpooled.exact.solve import bind, check_numbers
-from unpooled.inference.checks import (
+from unpooled.inference.argument_checks import (
     check_fit,
     check_model,
     check_rows,

@@ -21,7 +21,7 @@ from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.site import unpacked
 from unpooled.exact.solve import bind, check_numbers, not_converged
 from unpooled.exact.sufficient_statistics import SufficientStatistics
-from unpooled.inference.checks import feature_names, refuse_site_intercepts
+from unpooled.inference.argument_checks import feature_names, refuse_site_intercepts
 from unpooled.kernels.arrays import Array, Float
 from unpooled.problem import Problem
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from unpooled._ledger import Ledger, in_words, megabytes
 from unpooled._wording import counted, text_table
-from unpooled.inference.checks import check_share
+from unpooled.inference.argument_checks import check_share
 from unpooled.inference.distributions import quantile, two_sided
 from unpooled.inference.multiplicity import benjamini_hochberg
 from unpooled.kernels.arrays import Array, Float

@@ -27,7 +27,7 @@ from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.shrinkage import Blocks, shrinkage
 from unpooled.exact.solve import bind, check_numbers
 from unpooled.exact.sufficient_statistics import SufficientStatistics, quadratic
-from unpooled.inference.checks import feature_names, refuse_site_intercepts
+from unpooled.inference.argument_checks import feature_names, refuse_site_intercepts
 from unpooled.inference.coordinate_descent import PASSES, TOLERANCE, supports
 from unpooled.kernels.arrays import Array, Float
 from unpooled.problem import Problem
