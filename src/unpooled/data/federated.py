@@ -20,18 +20,15 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from unpooled import _validation as validation
 from unpooled._validation import ClientId, Names, Rows
 from unpooled._wording import counted
-from unpooled.data.base import Posed
 from unpooled.data.client_view import Client, check_alike, read_client, row_slice, stack
+from unpooled.data.in_process import InProcess
 from unpooled.data.parquet import Source, mapped
-from unpooled.data.row_curvature import client_spectra, curvature_shares
-from unpooled.kernels.arrays import Array, Float
-from unpooled.kernels.rows import DenseRows, SparseRows
 
 Weights = str | ArrayLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FederatedData:
+class FederatedData(InProcess):
     """N rows of K clients. Made by `from_arrays`, `from_clients` or `from_frame`, which check them.
 
     X (N, p) or (N, p1, p2), C-contiguous, or a CSR array (N, p); float32 or float64, and y (N,) with it.
@@ -373,39 +370,6 @@ class FederatedData:
         tested = np.flatnonzero(n_test)
         train = self._select(np.flatnonzero(~in_test), range(self.n_clients), sizes - n_test)
         return train, self._select(np.flatnonzero(in_test), tested.tolist(), n_test[tested])
-
-    @property
-    def record(self) -> DenseRows | SparseRows:
-        """All rows as compiled loops read them, without a copy."""
-        weight = np.empty(0) if self.sample_weight is None else self.sample_weight
-        weight = np.asarray(weight, dtype=self.X.dtype)
-        if self.is_sparse:
-            X = self.X
-            return SparseRows(X.data, X.indices, X.indptr, int(X.shape[1]), self.y, weight)
-        return DenseRows(np.asarray(self.X).reshape(self.n_rows, -1), self.y, weight)
-
-    @property
-    def engine(self) -> None:
-        """None: any engine can run these clients, for their rows are in this process."""
-        return None
-
-    def bind(self, problem: Posed) -> Any:
-        """The problem laid out for these rows (see ``Problem.bind``)."""
-        return problem.bind_rows(self)
-
-    def smooth(self, problem: Posed, w: Array, intercept: Any = None) -> float:
-        """Σ_k π_k L_k(w)."""
-        return problem.smooth_of_rows(w, self, intercept)
-
-    def spectra(self, problem: Posed) -> tuple[Float, Float]:
-        """Each client's largest curvature and longest row (see ``curvature``)."""
-        return client_spectra(problem, self)
-
-    def curve(self, problem: Posed, u: Float) -> Float:
-        """Σ_k π_k times the curvature of client k, times u."""
-        from unpooled.data.curvature_products import weighted_product  # brings numba
-
-        return weighted_product(self, curvature_shares(problem, self), u)
 
     def fingerprint(self) -> str:
         """A short digest of ids, shapes, weights and every value: a resumed run must see the same one."""
