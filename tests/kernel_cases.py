@@ -24,6 +24,7 @@ from unpooled.engines.local.columns import layouts
 from unpooled.kernels import weighted_sum
 from unpooled.kernels.compile import Kernel, Vectorised
 from unpooled.kernels.linalg.singular_values import shrink
+from unpooled.losses.base import linear_margins
 from unpooled.penalties.nuclear import LargeNuclearRecord
 
 BRIEF = {"rounds": 3, "cohort": 5, "progress": False}
@@ -74,6 +75,7 @@ def losses():
         data = federated(kind, n=12, p=4, sites=2)
         w = rng.standard_normal((4, 3) if kind == "softmax" else 4)
         found += [loss.value(w, data.X, data.y), loss.gradient(w, data.X, data.y)]
+        found.append(up.LinearLoss.values(loss, linear_margins(data.X, w), data.y))  # by its kernel
     return found
 
 

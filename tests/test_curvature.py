@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 import unpooled as up
-from unpooled.algorithms import curvature
 from unpooled.algorithms.curvature import Curvature
+from unpooled.data import row_curvature
 
 
 def federations(seed=0):
@@ -38,7 +38,7 @@ def expected(problem, data, b):
 @pytest.mark.parametrize("b", [1, 4, None])
 @pytest.mark.parametrize("loss", [up.Squared(), up.Logistic()], ids=["Squared", "Logistic"])
 def test_expected_smoothness(monkeypatch, intercept, b, loss):
-    monkeypatch.setattr(curvature, "POWER_ITERATIONS", 3000)
+    monkeypatch.setattr(row_curvature, "POWER_ITERATIONS", 3000)
     problem = up.Problem(loss, up.L1(0.1), intercept=intercept)
     dense, csr = federations()
     truth = expected(problem, dense, b)

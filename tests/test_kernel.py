@@ -43,7 +43,7 @@ def python(code, cache):
 
 
 AT_ONCE = (
-    "from unpooled.kernels import announce as compiling; compiling.PATIENCE = 0.0; "
+    "from unpooled.kernels import compile_notice; compile_notice.SILENT_SECONDS = 0.0; "
     "from unpooled.kernels.draws import cohort;"
 )
 
@@ -229,7 +229,7 @@ def test_kernels_called_by_name(tmp_path):
     assert len(list(cache.rglob("*.nbc"))) == held
     first = "import numpy as np, unpooled as up; print(up.Nuclear(1.0).prox(np.eye(2), 0.5)[0, 0])"
     assert python(first, cache) == python(first, cache) == "0.5"
-    lost = list(cache.rglob("linalg*/singular.shrink-*.nbi"))
+    lost = list(cache.rglob("linalg*/singular_values.shrink-*.nbi"))
     assert lost
     for index in lost:  # as if the file had been touched: its callers are still on disk
         index.unlink()

@@ -197,7 +197,7 @@ def test_float32_data_with_float64_states_stays_close(data):
             r"w0 has shape \(3,\), but .* coefficients have \(40,\)",
         ),
         ({"w0": np.full(40, np.nan)}, ValueError, r"w0 has 40 entries that are NaN"),
-        ({"intercept0": 1.0}, ValueError, r"the problem has none: Problem\(…, intercept=True\)"),
+        ({"intercept0": 1.0}, ValueError, r"the problem has no intercept: use Problem\(…, intercept=True\)"),
         ({"metrics": {"round": len}}, ValueError, r"metric 'round' must be a function under a name other"),
         ({"metrics": {"a": 3}}, ValueError, r"metric 'a' must be a function"),
         ({"resume": "nowhere.run"}, FileNotFoundError, r"there is no run at nowhere.run"),

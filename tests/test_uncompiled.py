@@ -40,7 +40,7 @@ def test_compiled_and_uncompiled_come_to_the_same(uncompiled, case):
 
 def test_kernels_are_found_wherever_they_are():
     names = kernels().values()
-    for one in ("kernels.draws.draw", "penalties.l1.L1Record.prox", "kernels.linalg.singular.shrink"):
+    for one in ("kernels.draws.draw", "penalties.l1.L1Record.prox", "kernels.linalg.singular_values.shrink"):
         assert f"unpooled.{one}" in names
     assert "unpooled.kernels.plain_products.margins" in names
     assert "unpooled.engines.local.cohort.run_cohort" in names

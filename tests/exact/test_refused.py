@@ -23,7 +23,7 @@ LASSO = up.Problem(up.Squared(), up.L1(0.1))
         ({"min_rows": float("inf")}, "min_rows must be a whole number ≥ 0"),
         ({"engine": object()}, "engine must be one of unpooled.engines"),
         ({"w0": np.zeros(3)}, "w0 has shape"),
-        ({"intercept0": 1.0}, "intercept0 is given, but the problem has none"),
+        ({"intercept0": 1.0}, "intercept0 is given, but the problem has no intercept"),
     ],
 )
 def test_options(options, message):

@@ -67,7 +67,7 @@ def test_interrupted_in_parallel_and_resumed(tmp_path, to_all):
             break
     else:
         pytest.fail("no run that was under way was saved")
-    again = " ".join(output.split("To go on:")[1].split())
+    again = " ".join(output.split("To resume:")[1].split())
     assert again.startswith("unpooled reproduce lasso --seeds 4 --methods Fast-FedDA --out")
     assert again.endswith("--jobs 2 --resume")
     done = subprocess.run([UNPOOLED, *again.split()[1:]], capture_output=True, text=True, check=True)

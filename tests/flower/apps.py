@@ -20,7 +20,9 @@ allow(NegativeBinomial, SparseGroupLasso)
 
 SITES = ("north", "south", "west")
 DATA = up.datasets.sparse_regression(seed=5, n_clients=3, n_rows=40, n_features=30, sparsity=6)
-DATA = up.FederatedData.from_clients({name: (c.X, np.abs(c.y)) for name, c in zip(SITES, DATA, strict=True)})
+DATA = up.FederatedData.from_clients(
+    {name: (c.X, np.maximum(c.y, 0.0)) for name, c in zip(SITES, DATA, strict=True)}
+)
 PROBLEM = up.Problem(up.Squared(), up.L1(0.05), intercept=True)
 OWN = up.Problem(NegativeBinomial(2.0), SparseGroupLasso(0.05, 10 * (0, 1, 2)), intercept=True)
 FAST = up.FastFedDA(mu=0.1, gamma=50.0, local_steps=4)

@@ -192,8 +192,8 @@ def test_columns_that_others_explain_are_noted(spread, expected):
     notes = [note for note in found.notes if "collinear" in note]
     assert [note.split(" are almost collinear")[0] for note in notes] == ["x0 and x6"] * (expected > 0)
     for note in notes:
-        assert "by the other columns: almost collinear" in note
-        assert ("give lam_node=0" in note) == (spread > 0.0)  # 300 rows, 7 columns; a copy has no inverse
+        assert "almost collinear with the other columns" in note
+        assert ("set lam_node=0" in note) == (spread > 0.0)  # 300 rows, 7 columns; a copy has no inverse
     some = debiased_lasso(problem, data, columns=[1, 6])
     assert any(note.startswith("x6 is almost collinear") for note in some.notes) == (expected > 0)
     few = up.FederatedData.from_arrays(copied[:60], y[:60], np.arange(60) % 3)
@@ -214,18 +214,18 @@ def test_one_remedy_where_nodewise_regressions_do_not_converge():
     data = up.FederatedData.from_arrays(X, y, np.arange(300) % 3)
     [note] = debiased_lasso(problem, data, lam_node=1e-6).notes
     assert re.search(
-        r"too short \(\d nodewise regressions did not converge\); leave columns out, or, as", note
+        r"variance \(\d nodewise regressions did not converge\): the intervals are too short", note
     )
-    assert note.endswith("give lam_node=0, which shrinks nothing")
+    assert note.endswith("set lam_node=0, which adds no bias (there are many more rows than columns)")
     assert np.isfinite(debiased_lasso(problem, data, lam_node=0.0).standard_error).all()
     others = [debiased_lasso(problem, data, columns=[j], lam_node=1e-6).notes for j in range(1, 6)]
     for [note] in filter(None, others):  # their own variance is left
         assert note.startswith("1 nodewise regression did not converge, as happens where columns are almost")
-        assert note.endswith("give lam_node=0, which shrinks nothing")
+        assert note.endswith("set lam_node=0, which adds no bias (there are many more rows than columns)")
     assert any(others)
     few = up.FederatedData.from_arrays(X[:60], y[:60], np.arange(60) % 3)
     [note] = debiased_lasso(problem, few, lam_node=1e-6).notes
-    assert note.endswith("leave columns out")
+    assert note.endswith("Drop columns")
     for [note] in filter(
         None, (debiased_lasso(problem, few, columns=[j], lam_node=1e-6).notes for j in range(1, 6))
     ):

@@ -38,8 +38,8 @@ class Certificate:
     variance of y, the entropy of the labels, half the null deviance); for other losses that of the first
     point. Where there is no dual bound (a loss without a conjugate or a penalty without a dual norm, which
     need not even be convex; unpenalised coefficients by gradients alone, or with ``Huber``) ``kind`` is "KKT
-    residual": the gap is then the largest entry of w − prox(w − ∇L(w)), which is zero at an optimum, and the scale that of the
-    gradient at w = 0.
+    residual": the gap is then the largest entry of w − prox(w − ∇L(w)), which is zero at an optimum, and the
+    scale that of the gradient at w = 0.
     """
 
     gap: float

@@ -24,7 +24,7 @@ def check_model(problem: BoundProblem, what: str) -> None:
             "stability_selection and influence accept every loss"
         )
     if not getattr(penalty, "counts_nonzeros", True) or len(problem.layout.shape) > 1:
-        raise ValueError(f"{what} is about the entries of one vector of coefficients, not about a matrix")
+        raise ValueError(f"{what} needs one vector of coefficients, not a matrix")
 
 
 def refuse_site_intercepts(problem: Problem, what: str) -> None:

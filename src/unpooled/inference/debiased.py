@@ -225,9 +225,9 @@ def _corrected(
 
 def _why_inexact(nearly: list[str], failed: int, can_invert: bool) -> str:
     """A sentence on columns that others explain and on regressions that did not converge, with one remedy."""
-    remedy = "leave columns out"
+    remedy = "drop columns"
     if can_invert:
-        remedy += ", or, as there are many more rows than columns, give lam_node=0, which shrinks nothing"
+        remedy += ", or set lam_node=0, which adds no bias (there are many more rows than columns)"
     elif not nearly:  # else it would shrink still more of what is left
         remedy += ", or raise lam_node"
     stopped = f"{counted(failed, 'nodewise regression')} did not converge"
@@ -235,9 +235,9 @@ def _why_inexact(nearly: list[str], failed: int, can_invert: bool) -> str:
         return f"{stopped}, as happens where columns are almost collinear: {remedy}"
     be = "is" if len(nearly) == 1 else "are"
     return (
-        f"{joined(nearly)} {be} left less than {LEFT:.0%} of the variance by the other columns: almost "
-        "collinear, and such intervals are too short"
-        f"{f' ({stopped})' if failed else ''}; {remedy}"
+        f"{joined(nearly)} {be} almost collinear with the other columns, which explain more than "
+        f"{1 - LEFT:.0%} of the variance{f' ({stopped})' if failed else ''}: the intervals are too short. "
+        f"{remedy[0].upper()}{remedy[1:]}"
     )
 
 
