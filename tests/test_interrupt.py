@@ -237,3 +237,20 @@ def test_a_signal_that_another_thread_takes_waits_too():
         noticed.close()
         notice.close()
     assert len(steps) == 1000
+
+
+class Dropping:
+    """Python drops what ``__del__`` raises, and prints it where nobody keeps it from doing so."""
+
+    def __del__(self):
+        press()
+
+
+def test_an_interrupt_that_python_drops_is_not_printed(small, capfd):
+    def metric(w):
+        Dropping()
+        return 0.0
+
+    run = go(FAST, small, every=1, metrics={"n": metric})
+    assert (run.status, run.state.round) == ("interrupted", 0)
+    assert capfd.readouterr().err == ""

@@ -8,6 +8,7 @@ is dropped in silence, and the work would go on.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ class Interrupt:
     def __init__(self) -> None:
         self._raised: BaseException | None = None
         self._before: dict[int, Any] = {}
+        self._hook_before: Any = sys.__unraisablehook__
 
     @property
     def came(self) -> bool:
@@ -42,7 +44,14 @@ class Interrupt:
             self._raised = raised
             raise
 
+    def _unraisable(self, lost: Any) -> None:
+        """Print nothing of an interrupt that was dropped: it is raised again at the next ``check``."""
+        if lost.exc_value is None or lost.exc_value is not self._raised:
+            self._hook_before(lost)
+
     def _install(self) -> None:
+        self._hook_before = sys.unraisablehook
+        sys.unraisablehook = self._unraisable
         for signum in SIGNALS:
             handler = signal.getsignal(signum)
             if not callable(handler):  # ignored, or the system's default
@@ -54,6 +63,8 @@ class Interrupt:
             signal.signal(signum, self._handle)
 
     def _restore(self) -> None:
+        if sys.unraisablehook == self._unraisable:
+            sys.unraisablehook = self._hook_before
         for signum, handler in self._before.items():
             if signal.getsignal(signum) == self._handle:  # not one that was installed meanwhile
                 signal.signal(signum, handler)

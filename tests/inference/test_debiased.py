@@ -229,4 +229,4 @@ def test_one_remedy_where_nodewise_regressions_do_not_converge():
     for [note] in filter(
         None, (debiased_lasso(problem, few, columns=[j], lam_node=1e-6).notes for j in range(1, 6))
     ):
-        assert note.endswith("collinear: leave columns out, or raise lam_node")
+        assert note.endswith("collinear: drop columns, or raise lam_node")
