@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Curvature:
         """The pooled curvature's Ritz values and their weights, by at most 20 Lanczos steps, a round each."""
         self._linear("mu")
         size = self.data.n_features + int(self.problem.intercept)
-        return ritz_values(partial(self.data.curve, self.problem), size, LANCZOS_STEPS)
+        return ritz_values(self.data.curve(self.problem), size, LANCZOS_STEPS)
 
     @property
     def largest(self) -> float:

@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from unpooled._validation import ClientId, Names
 from unpooled.kernels.arrays import Array, Float
+from unpooled.kernels.linalg.lanczos import Operator
 
 if TYPE_CHECKING:
     from unpooled.data.federated import FederatedData
@@ -112,8 +113,8 @@ class Data(Protocol):
     def spectra(self, problem: Posed) -> tuple[Float, Float]:
         """Each client's largest curvature and longest row."""
 
-    def curve(self, problem: Posed, u: Float) -> Float:
-        """Σ_k π_k times the curvature of client k, times u; in the order of ids."""
+    def curve(self, problem: Posed) -> Operator:
+        """u ↦ Σ_k π_k times the curvature of client k, times u; in the order of ids."""
 
 
 def check_data(data: object) -> None:

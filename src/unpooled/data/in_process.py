@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from unpooled._validation import is_sparse
 from unpooled.data.base import Posed
 from unpooled.data.row_curvature import client_spectra, curvature_shares
 from unpooled.kernels.arrays import Array, Float
+from unpooled.kernels.linalg.lanczos import Operator
 from unpooled.kernels.rows import DenseRows, SparseRows
 
 if TYPE_CHECKING:
@@ -51,9 +53,9 @@ class InProcess:
         """Each client's largest curvature and longest row (see ``curvature``)."""
         return client_spectra(problem, cast("FederatedData", self))
 
-    def curve(self, problem: Posed, u: Float) -> Float:
-        """Σ_k π_k times the curvature of client k, times u."""
+    def curve(self, problem: Posed) -> Operator:
+        """u ↦ Σ_k π_k times the curvature of client k, times u."""
         from unpooled.data.curvature_products import weighted_product  # brings numba
 
         rows = cast("FederatedData", self)
-        return weighted_product(rows, curvature_shares(problem, rows), u)
+        return partial(weighted_product, rows, curvature_shares(problem, rows))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
+from unpooled.data.base import Data
 from unpooled.data.folds import Fold, Folds
 from unpooled.exact.site import Site
 from unpooled.kernels.arrays import Array, Arrays
@@ -90,11 +91,11 @@ class QuestionEngine(Protocol):
         """The clients of ``data``, ready for questions."""
 
 
-def open_clients(engine: QuestionEngine | None, data: Any) -> Respondents:
+def open_clients(engine: QuestionEngine | None, data: Data) -> Respondents:
     """The engine's clients, ready for questions; those of the data's own engine where none is given."""
     engine = engine or data.engine
     if engine is None:
-        return OracleClients(data)
+        return OracleClients(cast("FederatedData", data))
     if not callable(getattr(engine, "open_oracles", None)):
         raise TypeError(f"engine must be one of unpooled.engines, such as engines.Local(), got {engine!r}")
     return engine.open_oracles(data)

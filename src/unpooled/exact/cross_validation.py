@@ -24,7 +24,7 @@ from unpooled.exact.fold_scale import (
     divided,
     without_rounding,
 )
-from unpooled.exact.path import Path, Point, assembled, check_grid, grid_of, opened_tasks, walk
+from unpooled.exact.path import AT_ONCE, Path, Point, assembled, check_grid, grid_of, opened_tasks, walk
 from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.site import unpacked
 from unpooled.exact.site_intercept import absorbed, pooled_mean
@@ -95,7 +95,7 @@ def cross_validate(
     max_rounds: int = 500,
     min_rows: int = 10,
     second_order: bool = True,
-    at_once: int = 10,
+    at_once: int = AT_ONCE,
     standardise_folds: bool = False,
     fold_rows: int = 0,
     engine: QuestionEngine | None = None,

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unpooled._effort import AT_ONCE
 from unpooled._ledger import Ledger
 from unpooled.data.base import Data
 from unpooled.exact.base import opening, refused
@@ -37,6 +36,7 @@ from unpooled.exact.sufficient_statistics import SufficientStatistics
 from unpooled.kernels.arrays import Array, Arrays, Float
 from unpooled.problem import BoundProblem, Problem
 
+AT_ONCE = 10  # λ that are solved in the same rounds
 MIN_ROWS = 10  # as in solve
 HUGE = 1e6  # times the gradient at zero: a λ at which only the intercept moves
 

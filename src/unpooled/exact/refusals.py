@@ -8,26 +8,14 @@ largest number in one question: there are as many at least.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from unpooled._validation import ClientId
+from unpooled.data.base import Data
 from unpooled.data.folds import BySite, Fold, Halved
 from unpooled.exact.base import reasons
 from unpooled.kernels.arrays import Array
-
-
-class Sizes(Protocol):
-    """What is known of clients: their ids and how many rows they have."""
-
-    @property
-    def ids(self) -> tuple[ClientId, ...]:
-        """The clients."""
-
-    @property
-    def sizes(self) -> Array:
-        """Their numbers of rows."""
 
 
 class Asked(NamedTuple):
@@ -37,7 +25,7 @@ class Asked(NamedTuple):
     refused: Array
 
 
-def why(asked: Sequence[Asked], clients: Sizes, least: int) -> str:
+def why(asked: Sequence[Asked], clients: Data, least: int) -> str:
     """Why clients refused, in words, with the number of distinct ones over all questions."""
     few = np.zeros(len(clients.ids), dtype=bool)
     for each in asked:
@@ -54,7 +42,7 @@ def why(asked: Sequence[Asked], clients: Sizes, least: int) -> str:
     return said + _where(asked)
 
 
-def _rows(fold: Fold | None, clients: Sizes) -> Array:
+def _rows(fold: Fold | None, clients: Data) -> Array:
     """How many rows of each client a question was about."""
     if fold is None:
         return clients.sizes

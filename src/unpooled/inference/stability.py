@@ -22,7 +22,7 @@ from unpooled.data.federated import FederatedData
 from unpooled.data.folds import Fold, Halved
 from unpooled.exact.choose import choose
 from unpooled.exact.clients import QuestionEngine, open_clients
-from unpooled.exact.path import check_grid, grid_of, opened_tasks, walk
+from unpooled.exact.path import AT_ONCE, check_grid, grid_of, opened_tasks, walk
 from unpooled.exact.rounds import Server, Solve
 from unpooled.exact.shrinkage import Blocks, shrinkage
 from unpooled.exact.solve import bind, check_numbers
@@ -117,7 +117,7 @@ def stability_selection(
     max_rounds: int = 500,
     min_rows: int = 10,
     second_order: bool = True,
-    at_once: int = 10,
+    at_once: int = AT_ONCE,
     engine: QuestionEngine | None = None,
 ) -> Stability:
     """Selection shares over ``n_subsamples`` halves of every site's rows.

@@ -205,10 +205,10 @@ class LinearLoss(ABC):
         raise self._lacks("conjugate")
 
     def floor(self, y: Array) -> Array:
-        """min_z ℓ(z, y_i), of shape (n,); taken as 0 where nothing is known."""
+        """min_z ℓ(z, y_i) = −ℓ*(0), of shape (n,); taken as 0 where nothing is known."""
         if not self.offers("conjugate"):
             return np.zeros(len(y))
-        return -self.conjugate(np.zeros((len(y), self.outputs(y) or 1)), y)
+        return 0.0 - self.conjugate(np.zeros((len(y), self.outputs(y) or 1)), y)
 
     def deviance(self, loss: Any, n_rows: int) -> Any:
         """−2 log-likelihood of so many rows up to a constant, from their mean loss (or an array of them)."""

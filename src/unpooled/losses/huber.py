@@ -74,10 +74,6 @@ class Huber(LinearLoss):
         inside = np.abs(u) <= self.delta * (1.0 + DOMAIN)
         return np.where(inside, u * (0.5 * u + y), np.inf)
 
-    def floor(self, y: Array) -> Array:
-        """0, at z = y."""
-        return np.zeros(len(y))
-
     def balance(
         self, conjugate: float, G: Array, mean: Array, x: Array, t: Array, xt: Array
     ) -> tuple[float, Array, float]:

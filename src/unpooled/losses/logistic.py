@@ -71,10 +71,6 @@ class Logistic(LinearLoss):
         q = (U + self.targets(y))[:, 0]
         return entropy(q) + entropy(1.0 - q)
 
-    def floor(self, y: Array) -> Array:
-        """0, at z = ±∞."""
-        return np.zeros(len(y))
-
     def deviance(self, loss: Any, n_rows: int) -> Any:
         """Twice the loss of all rows."""
         return 2.0 * n_rows * loss

@@ -66,10 +66,6 @@ class Poisson(LinearLoss):
         mu = U[:, 0] + y
         return np.asarray(entropy(mu) - np.maximum(mu, 0.0))
 
-    def floor(self, y: Array) -> Array:
-        """y − y log y, at z = log y."""
-        return np.asarray(y - y * np.log(np.where(y > 0, y, 1.0)))
-
     def deviance(self, loss: Any, n_rows: int) -> Any:
         """Twice the loss of all rows."""
         return 2.0 * n_rows * loss

@@ -131,10 +131,6 @@ class Softmax(LinearLoss):
         """Σ_c q_c log q_c, q = u + e_y; rows of U sum to zero."""
         return np.asarray(entropy(U + self.targets(y, U.shape[1])).sum(axis=1))
 
-    def floor(self, y: Array) -> Array:
-        """0, at z_y = ∞."""
-        return np.zeros(len(y))
-
     def deviance(self, loss: Any, n_rows: int) -> Any:
         """Twice the loss of all rows."""
         return 2.0 * n_rows * loss

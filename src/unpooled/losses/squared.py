@@ -62,10 +62,6 @@ class Squared(LinearLoss):
         """½u² + uy."""
         return np.asarray(U[:, 0] * (0.5 * U[:, 0] + y))
 
-    def floor(self, y: Array) -> Array:
-        """0, at z = y."""
-        return np.zeros(len(y))
-
     def deviance(self, loss: Any, n_rows: int) -> Any:
         """n log(RSS/n): the variance of the noise is profiled out."""
         return n_rows * np.log(np.maximum(2.0 * loss, 1e-300))

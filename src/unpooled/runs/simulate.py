@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from unpooled._effort import RESTARTS
 from unpooled._interrupt import recorded
 from unpooled._wording import counted
 from unpooled.aggregation.base import Aggregate, Mean
@@ -31,6 +30,7 @@ from unpooled.runs.runfile import load
 from unpooled.runs.settings import named, resumed
 from unpooled.runs.trial import Trial
 
+RESTARTS = 12  # of a run whose step was chosen for it, each with half the step
 GROWTH = 100.0  # an objective this many times the first one's size counts as divergence in such a run
 
 

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unpooled._effort import AT_ONCE, RESTARTS
 from unpooled._validation import closest, listing
+from unpooled.exact.path import AT_ONCE
+from unpooled.runs.simulate import RESTARTS
 from unpooled.study.checks import Wrong
 from unpooled.study.csv_file import CsvOptions
 from unpooled.study.settings import FEDERATED, KEYS, LOCAL, REQUIRED, SECTIONS, Key

@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from unpooled._effort import AT_ONCE
 from unpooled.engines.remote.messages import Failure, Holder, Reply, Request
+from unpooled.exact.path import AT_ONCE
 from unpooled.study.config import Study
 from unpooled.study.events import Watch
 

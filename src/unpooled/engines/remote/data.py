@@ -21,6 +21,7 @@ from unpooled.engines.remote.replies import Check, bound, checked, described, on
 from unpooled.engines.remote.specs import encode
 from unpooled.exact.expected import Rule
 from unpooled.kernels.arrays import Array, Arrays, Float
+from unpooled.kernels.linalg.lanczos import Operator
 from unpooled.kernels.weighted_sum import add_rows
 from unpooled.problem import BoundProblem
 
@@ -195,13 +196,17 @@ class RemoteData:
         replies = self.ask_about("spectra", problem, check)
         return self.by_client(replies, "top"), self.by_client(replies, "longest")
 
-    def curve(self, problem: Posed, u: Float) -> Float:
-        """Σ_k π_k times the curvature of client k, times u; client after client, as with rows at hand."""
-        check = one_each({"product": Rule(u.shape)})
-        products = self.by_client(self.ask_about("curve", problem, check, {"u": u}), "product")
-        total = np.zeros(u.size)
-        add_rows(total, self.weights, products)
-        return total
+    def curve(self, problem: Posed) -> Operator:
+        """u ↦ Σ_k π_k times the curvature of client k, times u; client after client, as with rows at hand."""
+
+        def product(u: Float) -> Float:
+            check = one_each({"product": Rule(u.shape)})
+            products = self.by_client(self.ask_about("curve", problem, check, {"u": u}), "product")
+            total = np.zeros(u.size)
+            add_rows(total, self.weights, products)
+            return total
+
+        return product
 
 
 def _owners(told: Mapping[Holder, Reply]) -> dict[ClientId, Holder]:
