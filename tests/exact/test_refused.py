@@ -80,3 +80,13 @@ def test_a_start_beyond_the_numbers():
     data = federated("poisson", n=60, p=4)
     with pytest.raises(ValueError, match="w0 is not finite"):
         up.solve(up.Problem(up.Poisson(), up.L1(0.1)), data, w0=np.full(4, 1e6))
+
+
+@pytest.mark.parametrize("label", [0.0, 1.0])
+@pytest.mark.parametrize("sites", [3, 7, 9])
+def test_one_class_is_refused_whatever_shares_sum_to(label, sites):
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    data = up.FederatedData.from_arrays(X, np.full(30, label), np.arange(30) % sites)
+    words = f"every label of every client is {'positive' if label else 'negative'}"
+    with pytest.raises(ValueError, match=words):
+        up.solve(up.Problem(up.Logistic(), up.L1(0.1), intercept=True), data)

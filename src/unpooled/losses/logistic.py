@@ -11,6 +11,8 @@ from unpooled.kernels.arrays import Array
 from unpooled.kernels.compile import kernel
 from unpooled.losses.base import LinearLoss, entropy, mixed
 
+ROUNDING = 1e-13  # of a share of labels
+
 
 class LogisticRecord(NamedTuple):
     """ℓ(z, y) = scale·log(1 + e^{−m}), m = z where y > 0 and −z elsewhere; scale = 1."""
@@ -85,9 +87,9 @@ class Logistic(LinearLoss):
 
     def link(self, t: Array) -> Array:
         """log(t/(1 − t))."""
-        if not 0.0 < t[0] < 1.0:
+        if not ROUNDING < t[0] < 1.0 - ROUNDING:  # t is a sum of shares
             raise ValueError(
-                f"every label of every client is {'positive' if t[0] > 0 else 'negative'}: "
+                f"every label of every client is {'positive' if t[0] > 0.5 else 'negative'}: "
                 "with one class the intercept has no finite optimum"
             )
         return np.log(t / (1.0 - t))
